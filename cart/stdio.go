@@ -1,0 +1,165 @@
+package cart
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/charmbracelet/log"
+)
+
+// maxLine bounds one message; a longer line is refused and skipped.
+const maxLine = 16 << 20
+
+// Options are the shell's settings. The zero value serves the default menu to the caller "local".
+type Options struct {
+	Caller    string           // whose orders these are; "" for "local"
+	Menu      Menu             // nil for DefaultMenu
+	Expire    time.Duration    // how long an order stays open; 0 for DefaultExpire
+	Legacy    bool             // also answer clients of the handshake era
+	Now       func() time.Time // nil for time.Now
+	NewHandle func() string    // makes handles that cannot be guessed; nil for random ones
+	Log       *log.Logger      // one line for each message; nil for none
+}
+
+func (o Options) withDefaults() Options {
+	if o.Caller == "" {
+		o.Caller = "local"
+	}
+	if o.Menu == nil {
+		o.Menu = DefaultMenu()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewHandle == nil {
+		o.NewHandle = func() string { return "ord_" + rand.Text() }
+	}
+	if o.Log == nil {
+		o.Log = log.New(io.Discard)
+	}
+	return o
+}
+
+// Serve is the cart over stdio: one JSON-RPC message a line on in, one reply a line on out. It answers in order, keeps
+// the orders until it returns, and returns nil at the end of in or of ctx; an error means that in or out failed. A read
+// that is under way when ctx ends is left to end by itself: close in if it must not linger.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	o = o.withDefaults()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	lines := make(chan line)
+	go readLines(ctx, bufio.NewReaderSize(in, 64<<10), maxLine, lines)
+	var store Store
+	var opened bool
+	for {
+		var l line
+		select {
+		case <-ctx.Done():
+			return nil
+		case l = <-lines:
+		}
+		switch {
+		case errors.Is(l.err, io.EOF):
+			return nil
+		case l.err != nil && !errors.Is(l.err, errLongLine):
+			return fmt.Errorf("reading a message: %w", l.err)
+		}
+		var reply Reply
+		if l.err != nil {
+			reply = Reply{JSONRPC: "2.0", Error: fail(codeInvalidRequest, "Invalid Request: a message may have at most %d bytes", maxLine)}
+		} else {
+			env := Env{
+				Caller: o.Caller, Now: o.Now().UnixMilli(), Handle: o.NewHandle(),
+				Menu: o.Menu, Expire: o.Expire, Legacy: o.Legacy, Opened: opened,
+			}
+			store, reply = Handle(store, l.text, env)
+		}
+		opened = opened || (o.Legacy && reply.Method == "initialize" && reply.Result != nil)
+		o.Log.Info("message", "method", clip(reply.Method), "outcome", outcomeOf(reply))
+		if err := write(out, reply); err != nil {
+			return err
+		}
+	}
+}
+
+func write(out io.Writer, reply Reply) error {
+	if reply.Silent() {
+		return nil
+	}
+	b, err := encode(reply)
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(append(b, '\n')); err != nil {
+		return fmt.Errorf("writing a reply: %w", err)
+	}
+	return nil
+}
+
+func outcomeOf(r Reply) string {
+	switch {
+	case r.Error != nil:
+		return fmt.Sprintf("error %d", r.Error.Code)
+	case r.Result != nil:
+		return "result"
+	default:
+		return "no reply"
+	}
+}
+
+var errLongLine = errors.New("line too long")
+
+// A line is one message, or the reason there is none: errLongLine and reading goes on, any other and it has ended.
+type line struct {
+	text []byte
+	err  error
+}
+
+// readLines sends each line that is not blank until r or ctx ends. A last line needs no newline.
+func readLines(ctx context.Context, r *bufio.Reader, most int, to chan<- line) {
+	for {
+		text, err := readLine(r, most)
+		l := line{text: bytes.TrimSpace(text), err: err}
+		if errors.Is(err, io.EOF) && len(l.text) > 0 {
+			l.err = nil // the next read ends it
+		}
+		if l.err == nil && len(l.text) == 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case to <- l:
+		}
+		if l.err != nil && !errors.Is(l.err, errLongLine) {
+			return
+		}
+	}
+}
+
+// readLine reads up to and including the next newline. Of a line longer than most it keeps nothing.
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
+	var text []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(text)+len(part) > most+len("\r\n"); long {
+			text = nil
+		} else {
+			text = append(text, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case long && (err == nil || errors.Is(err, io.EOF)):
+			return nil, errLongLine
+		default:
+			return text, err
+		}
+	}
+}

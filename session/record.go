@@ -1,0 +1,168 @@
+package session
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cartagent/cartagent/loop"
+)
+
+// format is the version of the log's format, in its header.
+const format = 1
+
+// hashLen is the length of a hash in hex.
+const hashLen = 2 * sha256.Size
+
+// header is the first line of a log.
+type header struct {
+	Version int    `json:"cartagent"`
+	Session string `json:"session"`
+	Cwd     string `json:"cwd"`
+	Created string `json:"created"`
+}
+
+func headerLine(info Info) ([]byte, error) {
+	h := header{
+		Version: format, Session: info.ID, Cwd: info.Cwd,
+		Created: info.Created.UTC().Format(time.RFC3339Nano),
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(h); err != nil {
+		return nil, fmt.Errorf("encoding the header of session %s: %w", info.ID, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// record is one line of a log, as it is read.
+type record struct {
+	N       int             `json:"n"`
+	At      string          `json:"at"`
+	Kind    string          `json:"kind"`
+	Body    json.RawMessage `json:"body"`
+	Hash    string          `json:"hash"`
+	BodySum string          `json:"body_sha256"`
+}
+
+// whole says whether r has all that a record needs.
+func (r *record) whole() bool {
+	return r.N > 0 && r.Kind != "" && len(r.Hash) == hashLen && r.Body != nil
+}
+
+// chainText builds the lines that a record's hash is the hash of. sum is the hash of its body.
+func chainText(dst []byte, prev string, r *record, sum string) []byte {
+	dst = append(append(dst, prev...), '\n')
+	dst = append(strconv.AppendInt(dst, int64(r.N), 10), '\n')
+	dst = append(append(dst, r.At...), '\n')
+	dst = append(append(dst, r.Kind...), '\n')
+	return append(append(dst, sum...), '\n')
+}
+
+// redacted says whether the body was taken out. The chain still proves what it was.
+func (r *record) redacted() bool { return r.BodySum != "" && bytes.Equal(r.Body, []byte("null")) }
+
+// fits says whether the record's hash follows from prev and from what the record holds.
+func (r *record) fits(prev string) bool {
+	sum := r.BodySum
+	if !r.redacted() {
+		s := sha256.Sum256(r.Body)
+		sum = hex.EncodeToString(s[:])
+	}
+	want := sha256.Sum256(chainText(make([]byte, 0, 256), prev, r, sum))
+	return r.Hash == hex.EncodeToString(want[:])
+}
+
+// input decodes the record. What cannot be decoded becomes a loop.Unknown, with the reason.
+func (r *record) input() (loop.Input, error) {
+	if r.redacted() {
+		return loop.Unknown{Kind: r.Kind, Body: bytes.Clone(r.Body)}, nil
+	}
+	in, err := loop.DecodeInput(r.Kind, r.Body)
+	if err != nil {
+		return loop.Unknown{Kind: r.Kind, Body: bytes.Clone(r.Body)}, err
+	}
+	return in, nil
+}
+
+// chain is where a log stands: the number and the hash of its last record. Before the first record the hash is that
+// of the header.
+type chain struct {
+	n    int
+	hash string
+}
+
+// writer builds records. Its buffers are used again and again.
+type writer struct {
+	chain
+	out  []byte
+	text []byte
+	hex  []byte
+}
+
+// add builds the line of one input behind those that are in w.out already.
+func (w *writer) add(in loop.Input, at string) error {
+	kind, body, err := loop.EncodeInput(in)
+	if err != nil {
+		return err
+	}
+	if _, foreign := in.(loop.Unknown); foreign {
+		if body, err = oneLine(kind, body); err != nil {
+			return err
+		}
+	}
+	n := w.n + 1
+	sum := sha256.Sum256(body)
+	w.hex = hex.AppendEncode(w.hex[:0], sum[:])
+	w.text = chainText(w.text[:0], w.hash, &record{N: n, At: at, Kind: kind}, string(w.hex))
+	sum = sha256.Sum256(w.text)
+
+	o := append(w.out, `{"n":`...)
+	o = strconv.AppendInt(o, int64(n), 10)
+	o = append(o, `,"at":"`...)
+	o = append(o, at...)
+	o = append(o, `","kind":`...)
+	if o, err = appendString(o, kind); err != nil {
+		return err
+	}
+	o = append(o, `,"body":`...)
+	o = append(o, body...)
+	o = append(o, `,"hash":"`...)
+	o = hex.AppendEncode(o, sum[:])
+	w.out = append(o, '"', '}', '\n')
+	w.chain = chain{n: n, hash: string(w.out[len(w.out)-hashLen-3 : len(w.out)-3])}
+	return nil
+}
+
+// oneLine checks and compacts what did not come from this build's own encoder.
+func oneLine(kind string, body json.RawMessage) (json.RawMessage, error) {
+	if kind == "" {
+		return nil, fmt.Errorf("encoding an input: it has no kind")
+	}
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, body); err != nil {
+		return nil, fmt.Errorf("encoding an input of kind %q: %w", kind, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// appendString writes s as a JSON string. Names of kinds are plain letters as a rule.
+func appendString(dst []byte, s string) ([]byte, error) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			quoted, err := json.Marshal(s)
+			if err != nil {
+				return dst, fmt.Errorf("encoding the kind %q: %w", s, err)
+			}
+			return append(dst, quoted...), nil
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"'), nil
+}

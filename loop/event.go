@@ -1,0 +1,53 @@
+package loop
+
+// Event is something a client is told.
+//
+//sumtype:decl
+type Event interface{ event() }
+
+type (
+	// UserText is a piece of the prompt. It is news only to a client that loads the session later.
+	UserText struct {
+		MessageID string
+		Part      Block
+	}
+	// AgentText is text of the agent's message. Chunks with one MessageID are one message.
+	AgentText struct {
+		MessageID string
+		Text      string
+	}
+	// AgentThought is reasoning, in messages of its own.
+	AgentThought struct {
+		MessageID string
+		Text      string
+	}
+	// ToolProposed announces a call, before anything is known of it but its arguments.
+	ToolProposed struct {
+		Call  Call
+		Title string
+		Kind  Kind
+	}
+	// ToolPreviewed says what the call would do.
+	ToolPreviewed struct {
+		CallID  string
+		Preview Preview
+	}
+	// ToolStarted says that the call runs.
+	ToolStarted struct{ CallID string }
+	// ToolProgress shows what a running call has so far.
+	ToolProgress struct {
+		CallID string
+		Part   Blocks
+	}
+	// ToolFinished settles a call. Each call that was proposed is settled exactly once, before its turn ends.
+	ToolFinished struct{ Result Result }
+)
+
+func (UserText) event()      {}
+func (AgentText) event()     {}
+func (AgentThought) event()  {}
+func (ToolProposed) event()  {}
+func (ToolPreviewed) event() {}
+func (ToolStarted) event()   {}
+func (ToolProgress) event()  {}
+func (ToolFinished) event()  {}

@@ -1,0 +1,118 @@
+package loop
+
+import "encoding/json"
+
+// Input is something that happened. A session is the fold of its inputs; each is logged before Step sees it.
+//
+//sumtype:decl
+type Input interface{ input() }
+
+type (
+	// Configured comes first, and again whenever what it holds changes. Rules that the person has added by
+	// answering stay in force beside these.
+	Configured struct {
+		Specs  []Spec `json:"specs,omitempty"`
+		Rules  Rules  `json:"rules,omitempty"`
+		Limits Limits `json:"limits,omitzero"`
+		System string `json:"system,omitempty"`
+	}
+	// Prompted begins a turn. Context is what the harness tells the model along with the prompt (the date, the
+	// workspace, its instructions); clients never see it.
+	Prompted struct {
+		MessageID string `json:"messageId,omitempty"`
+		Content   Blocks `json:"content"`
+		Context   Blocks `json:"context,omitempty"`
+	}
+	// Streamed is text or a thought, as it comes from the model.
+	Streamed struct {
+		Kind ChunkKind `json:"kind"`
+		Text string    `json:"text"`
+	}
+	// Replied ends a model's stream.
+	Replied struct {
+		Message Message    `json:"message"`
+		Stop    StopReason `json:"stop"`
+		Usage   Usage      `json:"usage,omitzero"`
+	}
+	// ModelFailed ends a model's stream without a reply, and the turn with it.
+	ModelFailed struct {
+		Failure Failure `json:"failure"`
+	}
+	// Previewed is a tool's preview of a call, or why there is none.
+	Previewed struct {
+		CallID  string  `json:"call"`
+		Preview Preview `json:"preview,omitzero"`
+		Failure string  `json:"failure,omitempty"`
+	}
+	// Decided is the person's answer to AskUser. Why says more where nobody answered.
+	Decided struct {
+		CallID  string  `json:"call"`
+		Outcome Outcome `json:"outcome"`
+		Why     string  `json:"why,omitempty"`
+	}
+	// Intended says that a call is about to run. It is on disk before the tool starts.
+	Intended struct {
+		CallID string `json:"call"`
+		Key    string `json:"key,omitempty"`
+	}
+	// Asked is a running tool's question to the person.
+	Asked struct {
+		CallID   string   `json:"call"`
+		Question Question `json:"question"`
+	}
+	// Answered is the person's answer, or why there is none.
+	Answered struct {
+		CallID  string `json:"call"`
+		Answer  Answer `json:"answer,omitzero"`
+		Failure string `json:"failure,omitempty"`
+	}
+	// Progressed is something a running tool shows.
+	Progressed struct {
+		CallID string `json:"call"`
+		Part   Blocks `json:"part"`
+	}
+	// Finished is a tool's result.
+	Finished struct {
+		Result Result `json:"result"`
+	}
+	// Compacted replaces all but the last Keep messages of history by a summary. Between turns only.
+	Compacted struct {
+		Keep    int    `json:"keep"`
+		Summary string `json:"summary"`
+	}
+	// Cancelled ends the turn: by the person, or because the process that ran it is gone.
+	Cancelled struct{}
+	// Unknown is an input of a kind that this build does not know, kept as it came. Step ignores it.
+	Unknown struct {
+		Kind string
+		Body json.RawMessage
+	}
+)
+
+func (Configured) input()  {}
+func (Prompted) input()    {}
+func (Streamed) input()    {}
+func (Replied) input()     {}
+func (ModelFailed) input() {}
+func (Previewed) input()   {}
+func (Decided) input()     {}
+func (Intended) input()    {}
+func (Asked) input()       {}
+func (Answered) input()    {}
+func (Progressed) input()  {}
+func (Finished) input()    {}
+func (Compacted) input()   {}
+func (Cancelled) input()   {}
+func (Unknown) input()     {}
+
+// Limits bound a turn. Zero means the default.
+type Limits struct {
+	Requests int `json:"requests,omitempty"` // model requests in one turn
+	Repeats  int `json:"repeats,omitempty"`  // times in a row the same calls may have the same results
+}
+
+// The limits that hold where none are set.
+const (
+	DefaultRequests = 200
+	DefaultRepeats  = 4
+)

@@ -1,0 +1,247 @@
+package loop
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Step answers in with the next state and what the shell must do, in order. It is pure and total: it never modifies s,
+// and an input that does not fit the state (late, repeated, about an unknown call) changes nothing and has no effects.
+func Step(s State, in Input) (State, []Effect) {
+	m := machine{s: s}
+	m.step(in)
+	return m.s, m.out
+}
+
+// Replay folds inputs from the zero state and returns every event they caused.
+func Replay(inputs iter.Seq[Input]) (State, []Event) {
+	m := machine{sole: true}
+	var events []Event
+	for in := range inputs {
+		m.out = m.out[:0]
+		m.step(in)
+		for _, e := range m.out {
+			if emit, ok := e.(Emit); ok {
+				events = append(events, emit.Event)
+			}
+		}
+	}
+	m.s.history = slices.Clip(m.s.history)
+	return m.s, events
+}
+
+// machine is one step: the state as it becomes and the effects so far.
+type machine struct {
+	s   State
+	out []Effect
+	// sole says that nobody else holds this history or a part of it, so that it may grow in place: many steps in a
+	// row then take linear time.
+	sole bool
+}
+
+func (m *machine) step(in Input) {
+	switch v := in.(type) {
+	case Configured:
+		m.s.specs, m.s.rules, m.s.limits, m.s.system = v.Specs, v.Rules, v.Limits, v.System
+	case Prompted:
+		m.prompted(v)
+	case Streamed:
+		m.streamed(v)
+	case Replied:
+		m.replied(v)
+	case ModelFailed:
+		m.modelFailed(v)
+	case Previewed:
+		m.previewed(v)
+	case Decided:
+		m.decided(v)
+	case Intended:
+		m.intended(v)
+	case Asked:
+		m.asked(v)
+	case Answered:
+		m.answered(v)
+	case Progressed:
+		if m.find(v.CallID, running) >= 0 {
+			m.emit(ToolProgress{CallID: v.CallID, Part: v.Part})
+		}
+	case Finished:
+		if i := m.find(v.Result.CallID, running); i >= 0 {
+			m.settle(i, v.Result)
+			m.advance()
+		}
+	case Compacted:
+		m.compacted(v)
+	case Cancelled:
+		m.cancelled()
+	case Unknown:
+	}
+}
+
+func (m *machine) do(e Effect)  { m.out = append(m.out, e) }
+func (m *machine) emit(e Event) { m.do(Emit{Event: e}) }
+
+func (m *machine) add(msg Message) {
+	if !m.sole {
+		m.s.history = slices.Clip(m.s.history)
+	}
+	m.s.history = append(m.s.history, msg)
+}
+
+func (m *machine) prompted(v Prompted) {
+	if m.s.phase != idle {
+		return
+	}
+	m.s.turn++
+	m.s.tally = tally{start: len(m.s.history)}
+	m.add(Message{Role: RoleUser, ID: v.MessageID, Content: slices.Concat(v.Context, v.Content)})
+	for _, b := range v.Content {
+		m.emit(UserText{MessageID: v.MessageID, Part: b})
+	}
+	m.ask()
+}
+
+// ask sends the model what there is, unless the turn has had all its requests.
+func (m *machine) ask() {
+	limit := m.s.limits.Requests
+	if limit <= 0 {
+		limit = DefaultRequests
+	}
+	if m.s.tally.requests >= limit {
+		m.end(StopMaxRequests)
+		return
+	}
+	m.s.tally.requests++
+	m.s.phase, m.s.partial = asking, nil
+	m.s.messageID = fmt.Sprintf("msg_%d_%d", m.s.turn, m.s.tally.requests)
+	m.s.thoughtID = m.s.messageID + "_thought"
+	m.do(AskModel{Request: Request{System: m.s.system, Tools: m.s.Specs(), Messages: m.s.History()}})
+}
+
+func (m *machine) end(reason StopReason) {
+	m.s.phase, m.s.slots, m.s.partial = idle, nil, nil
+	m.do(EndTurn{Reason: reason})
+}
+
+func (m *machine) streamed(v Streamed) {
+	if m.s.phase != asking || v.Text == "" || v.Kind != ChunkText && v.Kind != ChunkThought {
+		return
+	}
+	m.s.partial = &piece{prev: m.s.partial, kind: v.Kind, text: v.Text}
+	m.say(v.Kind, v.Text)
+}
+
+func (m *machine) say(kind ChunkKind, text string) {
+	if kind == ChunkThought {
+		m.emit(AgentThought{MessageID: m.s.thoughtID, Text: text})
+		return
+	}
+	m.emit(AgentText{MessageID: m.s.messageID, Text: text})
+}
+
+func (m *machine) replied(v Replied) {
+	if m.s.phase != asking {
+		return
+	}
+	m.s.usage = v.Usage
+	m.sayUnstreamed(v.Message.Content)
+	if v.Stop == StopRefusal {
+		m.s.history = m.s.history[:m.s.tally.start]
+		m.end(StopRefusal)
+		return
+	}
+	msg := Message{
+		Role: RoleAssistant, ID: m.s.messageID,
+		Content: v.Message.Content, Calls: slices.Clone(v.Message.Calls),
+	}
+	m.s.partial = nil
+	for i := range msg.Calls {
+		m.s.tally.calls++
+		msg.Calls[i].ID = fmt.Sprintf("call_%d_%d", m.s.turn, m.s.tally.calls)
+	}
+	if len(msg.Content) > 0 || len(msg.Calls) > 0 {
+		m.add(msg)
+	}
+	switch {
+	case len(msg.Calls) > 0:
+		m.propose(msg.Calls, v.Stop == StopMaxTokens)
+	case v.Stop == StopMaxTokens:
+		m.end(StopMaxTokens)
+	default:
+		m.end(StopEndTurn)
+	}
+}
+
+// sayUnstreamed tells what a model put into its reply without having streamed it.
+func (m *machine) sayUnstreamed(content Blocks) {
+	text, thought := m.s.partial.has(ChunkText), m.s.partial.has(ChunkThought)
+	for _, b := range content {
+		switch v := b.(type) {
+		case Text:
+			if !text && v.Text != "" {
+				m.say(ChunkText, v.Text)
+			}
+		case Thought:
+			if !thought && v.Text != "" {
+				m.say(ChunkThought, v.Text)
+			}
+		case Image, Audio, Link, Resource, Diff, Terminal, Other:
+		}
+	}
+}
+
+func (m *machine) modelFailed(v ModelFailed) {
+	if m.s.phase != asking {
+		return
+	}
+	m.keepPartial()
+	m.s.phase, m.s.slots, m.s.partial = idle, nil, nil
+	m.do(FailTurn{Failure: v.Failure})
+}
+
+// keepPartial leaves in history what the model had said when its reply broke off. Thoughts alone are nothing said: a
+// message of nothing but thoughts that no provider takes back would be an empty one.
+func (m *machine) keepPartial() {
+	if m.s.partial.has(ChunkText) {
+		m.add(Message{Role: RoleAssistant, ID: m.s.messageID, Content: m.s.partial.blocks()})
+	}
+}
+
+func (m *machine) cancelled() {
+	switch m.s.phase {
+	case idle:
+		return
+	case asking:
+		m.keepPartial()
+	case calling:
+		for i, sl := range m.s.slots {
+			switch sl.stage {
+			case settled:
+			case running, answering:
+				m.settle(i, Failed("", "Cancelled while it was running. It may have taken effect in part or in whole: "+
+					"check before doing it again."))
+			case waiting, previewing, held, deciding, intending:
+				m.settle(i, Failed("", "Cancelled before it ran."))
+			}
+		}
+		m.addResults()
+	}
+	m.end(StopCancelled)
+}
+
+// compacted never parts calls from their results: it keeps more rather than less.
+func (m *machine) compacted(v Compacted) {
+	if m.s.phase != idle || v.Keep < 0 || v.Keep >= len(m.s.history) {
+		return
+	}
+	cut := len(m.s.history) - v.Keep
+	for cut < len(m.s.history) && cut > 0 && m.s.history[cut].Role == RoleTool {
+		cut--
+	}
+	if cut == 0 {
+		return
+	}
+	summary := Message{Role: RoleUser, Content: Blocks{Text{Text: v.Summary}}}
+	m.s.history = append([]Message{summary}, m.s.history[cut:]...)
+}

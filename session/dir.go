@@ -229,7 +229,7 @@ func (d *Dir) describe(id string) (Info, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Info{}, err
 	}
-	s := newScanner(id, nil, nil)
+	s := scanner{id: id, info: Info{ID: id}}
 	if _, err := s.header(line); err != nil {
 		return Info{}, err
 	}

@@ -1,0 +1,154 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/charmbracelet/log"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Server says how to start a server and how far to trust it.
+type Server struct {
+	Name    string // its name in tool names and messages, unique among the servers in use (see Unique)
+	Command string
+	Args    []string
+	Env     map[string]string // beside PATH, HOME and a few more; nothing else of ours is passed on
+	Dir     string            // where it runs; ours when empty
+	Timeout time.Duration     // for each request; DefaultTimeout when zero
+	Trusted bool              // what it says about its tools is believed
+}
+
+// Options are what a client needs from outside. The zero value works.
+type Options struct {
+	Log     *log.Logger   // nil for none
+	Setup   time.Duration // from the start of the process to a usable client; DefaultSetup when zero
+	Probe   time.Duration // how long server/discover may stay unanswered; DefaultProbe when zero
+	Environ []string      // the environment that servers get a part of; that of this process when nil
+	Version string        // of this program, for servers that want to know
+}
+
+// The times that hold where none are set.
+const (
+	DefaultTimeout = 60 * time.Second
+	DefaultSetup   = 10 * time.Second
+	DefaultProbe   = 2 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = log.New(io.Discard)
+	}
+	if o.Setup <= 0 {
+		o.Setup = DefaultSetup
+	}
+	if o.Probe <= 0 {
+		o.Probe = DefaultProbe
+	}
+	o.Probe = min(o.Probe, o.Setup/2)
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	return o
+}
+
+// Client is a connection to one server. Its methods may be called from any goroutine; a call that takes long holds up
+// no other.
+type Client struct {
+	server  Server
+	log     *log.Logger
+	conn    *conn
+	session *mcp.ClientSession
+}
+
+// Connect starts a server and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a
+// moment more where a process must be ended; connect to several servers side by side. ctx bounds the connecting, not
+// the life of the client: Close ends that. The error names the server, and what it said on stderr.
+func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
+	o = o.withDefaults()
+	if s.Timeout <= 0 {
+		s.Timeout = DefaultTimeout
+	}
+	if s.Name == "" {
+		return nil, fmt.Errorf("connecting to an MCP server: it has no name; give it one in the configuration")
+	}
+	conn, session, err := connect(ctx, s, o)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to MCP server %s: %w", s.Name, err)
+	}
+	return &Client{server: s, log: o.Log, conn: conn, session: session}, nil
+}
+
+// Name is the server's name in the configuration.
+func (c *Client) Name() string { return c.server.Name }
+
+// Era is EraModern or EraLegacy.
+func (c *Client) Era() string {
+	if c.conn.modern.Load() {
+		return EraModern
+	}
+	return EraLegacy
+}
+
+// Version is the version of the protocol that is spoken.
+func (c *Client) Version() string { return c.session.InitializeResult().ProtocolVersion }
+
+// Instructions are what the server wants models to know about it; a server's word, not to be trusted.
+func (c *Client) Instructions() string { return c.session.InitializeResult().Instructions }
+
+// Err is why the client is of no more use, or nil while it is.
+func (c *Client) Err() error { return c.conn.cause() }
+
+// Close ends the calls under way and the server, politely first, and returns when nothing is left of it: at once where
+// the server ends with its input, after 4 s at most where it must be killed.
+func (c *Client) Close() error {
+	_ = c.conn.Close()
+	err := c.session.Close()
+	<-c.conn.gone
+	if err != nil {
+		return fmt.Errorf("closing server %s: %w", c.server.Name, err)
+	}
+	return nil
+}
+
+// envelope is what all results have in common.
+type envelope struct {
+	Type string `json:"resultType"`
+}
+
+// request runs one request of the SDK within the server's timeout and gives the bytes of its result.
+func (c *Client) request(ctx context.Context, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, error) {
+	limit, cancel := context.WithTimeoutCause(ctx, c.server.Timeout, ErrTimeout)
+	defer cancel()
+	meta, err := do(limit)
+	if err != nil {
+		return nil, explain(limit, c.conn, err)
+	}
+	ticket, ok := meta[ticketKey].(string)
+	if !ok {
+		return nil, fmt.Errorf("server %s: %w: the result was lost", c.server.Name, ErrInvalid)
+	}
+	raw, ok := c.conn.redeem(ticket)
+	if !ok {
+		return nil, fmt.Errorf("server %s: %w: the result was lost", c.server.Name, ErrInvalid)
+	}
+	var e envelope
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, fmt.Errorf("server %s: %w: the result is no object", c.server.Name, ErrInvalid)
+	}
+	switch e.Type {
+	case "", "complete":
+		return raw, nil
+	case "input_required":
+		return nil, fmt.Errorf("server %s: %w; call again with all that the tool needs as arguments",
+			c.server.Name, ErrInput)
+	}
+	return nil, fmt.Errorf("server %s: %w: a result of the unknown type %.60q", c.server.Name, ErrInvalid, e.Type)
+}

@@ -1,0 +1,27 @@
+// Package mcpclient makes the tools and resources of MCP servers usable as loop.Tool, over stdio and in both eras of
+// the protocol: 2026-07-28 (modern: no handshake) and 2025-11-25 or older (legacy: initialize).
+//
+//	Client (calls, timeouts, errors for the model)
+//	  └ go-sdk session (ids, cancellation, the modern _meta, the legacy handshake)
+//	      └ conn (one JSON message a line; era; what the SDK must not see)
+//	          └ process (own group, small environment, stderr, shutdown)
+//
+// The SDK decodes results into types that lose data: big integers, unknown kinds of content, whole lists where one
+// entry is odd. So conn keeps each result's bytes and hands the SDK a ticket in their place; Client redeems it and
+// decodes by itself. What a server says is never trusted: annotations count for servers that the user trusts only.
+//
+// How the era is found: server/discover goes first. A result that names a version of ours makes the server modern, as
+// do the errors -32020 to -32022; those never fall back. Any other error, silence past Options.Probe, or an answer
+// that makes no sense is followed by initialize on the same process, an exit by initialize on a new one.
+//
+// An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit.
+//
+// Limits of this version:
+//   - stdio only; no HTTP, no OAuth, no prompts, no subscriptions, no progress, no output schemas.
+//   - No elicitation, sampling or roots are declared, so a server must not ask; if one does, the call fails and says so.
+//   - A server that has ended stays ended: its tools fail at once. There is no restart.
+//   - Lists are fetched when asked for, never cached; ttlMs is ignored.
+//   - Children die with this process on Linux (the server itself, not what it has started, if this process is killed
+//     by SIGKILL; those see the end of their input). Elsewhere a killed process leaves them to see that end too.
+//   - A cursor that is empty is a cursor like any other; a cursor that comes twice ends the list, with a warning.
+package mcpclient

@@ -1,0 +1,145 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/cartagent/cartagent/loop"
+)
+
+// ReadResource reads a resource: one block for each part of it, at least one. A resource that is not there is an error.
+func (c *Client) ReadResource(ctx context.Context, uri string) (loop.Blocks, error) {
+	raw, err := c.request(ctx, func(ctx context.Context) (mcp.Meta, error) {
+		r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+		if err != nil {
+			return nil, err
+		}
+		return r.Meta, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", printable(uri, 200), err)
+	}
+	var d struct {
+		Contents []json.RawMessage `json:"contents"`
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, fmt.Errorf("reading %s: server %s: %w: %w", printable(uri, 200), c.Name(), ErrInvalid, err)
+	}
+	if len(d.Contents) == 0 {
+		return nil, fmt.Errorf("reading %s: server %s has nothing there", printable(uri, 200), c.Name())
+	}
+	var out loop.Blocks
+	for _, part := range d.Contents {
+		r, err := decodeContents(part)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: server %s: %w", printable(uri, 200), c.Name(), err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// readTool is the tool mcp_read.
+type readTool struct {
+	clients func() map[string]*Client
+}
+
+// ReadTool is the tool mcp_read {server, uri}, by which a model reads resources of the servers that clients returns,
+// by name. It is asked anew for each call, so servers may come late.
+func ReadTool(clients func() map[string]*Client) loop.Tool { return &readTool{clients: clients} }
+
+// Spec is loop.Tool's.
+func (t *readTool) Spec() loop.Spec {
+	return loop.Spec{
+		Name:  "mcp_read",
+		Title: "Read a resource",
+		Description: "Reads a resource of an MCP server, such as menu://today. The server is the part before \"__\" in the " +
+			"names of its tools. A uri that is not known answers with a list of those that are.",
+		Schema: json.RawMessage(`{"type":"object","properties":{` +
+			`"server":{"type":"string","description":"the server's name"},` +
+			`"uri":{"type":"string","description":"the resource's uri"}},` +
+			`"required":["server","uri"],"additionalProperties":false}`),
+		Kind: loop.KindRead, ReadOnly: true, Parallel: true, Default: loop.Allow,
+	}
+}
+
+type readArgs struct {
+	Server string `json:"server"`
+	URI    string `json:"uri"`
+}
+
+func (t *readTool) find(c loop.Call) (*Client, readArgs, error) {
+	var args readArgs
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return nil, args, fmt.Errorf("the arguments of mcp_read are server and uri, both strings: %w", err)
+	}
+	clients := t.clients()
+	if client := clients[args.Server]; client != nil {
+		return client, args, nil
+	}
+	names := slices.Sorted(maps.Keys(clients))
+	// The model may know the server by its tools only.
+	for _, name := range names {
+		if prefix, _, _ := strings.Cut(ToolName(name, "x"), joint); prefix == args.Server {
+			return clients[name], args, nil
+		}
+	}
+	if len(names) == 0 {
+		return nil, args, errors.New("no MCP server is connected")
+	}
+	return nil, args, fmt.Errorf("no MCP server is called %.100q; there are: %s", args.Server, strings.Join(names, ", "))
+}
+
+// Preview is loop.Tool's.
+func (t *readTool) Preview(_ context.Context, c loop.Call) (loop.Preview, error) {
+	client, args, err := t.find(c)
+	if err != nil {
+		return loop.Preview{}, err
+	}
+	return loop.Preview{Title: printable("Read "+args.URI, 150) + " (" + client.Name() + ")"}, nil
+}
+
+// Run is loop.Tool's.
+func (t *readTool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Result, error) {
+	client, args, err := t.find(j.Call)
+	if err != nil {
+		return loop.Result{}, err
+	}
+	blocks, err := client.ReadResource(ctx, args.URI)
+	var rpc *RPCError
+	if errors.As(err, &rpc) && (rpc.Code == jsonrpc.CodeInvalidParams || rpc.Code == mcp.CodeResourceNotFound) {
+		return loop.Result{}, fmt.Errorf("%w%s", err, known(ctx, client))
+	}
+	if err != nil {
+		return loop.Result{}, err
+	}
+	return loop.Result{CallID: j.Call.ID, Content: blocks}, nil
+}
+
+// maxKnown bounds the list of resources in an error.
+const maxKnown = 30
+
+// known lists the resources of a server for a model that asked for another.
+func known(ctx context.Context, c *Client) string {
+	list, err := c.Resources(ctx)
+	if err != nil || len(list) == 0 {
+		return "; it lists no resources"
+	}
+	var uris []string
+	for _, r := range list[:min(len(list), maxKnown)] {
+		uris = append(uris, printable(r.URI, 200))
+	}
+	text := "; its resources are: " + strings.Join(uris, ", ")
+	if more := len(list) - len(uris); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"encoding/json"
+
+	"github.com/cartagent/cartagent/acp"
+	"github.com/cartagent/cartagent/loop"
+)
+
+// UpdateFor is how a client is told of an event, live. UserText is what the client sent itself, so there is no update.
+// It is pure, and the one place where the loop's events become the protocol's updates.
+func UpdateFor(e loop.Event) (acp.SessionUpdate, bool) {
+	switch v := e.(type) {
+	case loop.UserText:
+		return nil, false
+	case loop.AgentText:
+		return acp.AgentMessageChunk{Content: acp.TextContent{Text: v.Text}, MessageID: messageID(v.MessageID)}, true
+	case loop.AgentThought:
+		return acp.AgentThoughtChunk{Content: acp.TextContent{Text: v.Text}, MessageID: messageID(v.MessageID)}, true
+	case loop.ToolProposed:
+		name, _ := json.Marshal(v.Call.Tool)
+		return acp.ToolCall{
+			ToolCallID: acp.ToolCallID(v.Call.ID), Title: v.Title, Name: v.Call.Tool, Kind: acp.ToolKind(v.Kind),
+			Status: acp.StatusPending, RawInput: v.Call.Args,
+			Meta: map[string]json.RawMessage{"tool_name": name},
+		}, true
+	case loop.ToolPreviewed:
+		u := acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Locations: locationsOf(v.Preview.Locations)}
+		if v.Preview.Title != "" {
+			u.Title = &v.Preview.Title
+		}
+		if len(v.Preview.Display) > 0 {
+			u.Content = contentsOf(v.Preview.Display)
+		}
+		return u, u.Title != nil || u.Locations != nil || u.Content != nil
+	case loop.ToolStarted:
+		return acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Status: status(acp.StatusInProgress)}, true
+	case loop.ToolProgress:
+		return acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Content: contentsOf(v.Part)}, true
+	case loop.ToolFinished:
+		return finished(v.Result), true
+	}
+	return nil, false
+}
+
+func finished(r loop.Result) acp.SessionUpdate {
+	u := acp.ToolCallUpdate{
+		ToolCallID: acp.ToolCallID(r.CallID), Status: status(acp.StatusCompleted), RawOutput: r.Raw,
+	}
+	if r.Failed {
+		u.Status = status(acp.StatusFailed)
+	}
+	shown := r.Content
+	if r.Display != nil {
+		shown = r.Display
+	}
+	if len(shown) > 0 {
+		u.Content = contentsOf(shown)
+	}
+	return u
+}
+
+func messageID(id string) *acp.MessageID {
+	if id == "" {
+		return nil
+	}
+	m := acp.MessageID(id)
+	return &m
+}
+
+func status(s acp.ToolCallStatus) *acp.ToolCallStatus { return &s }
+
+func locationsOf(places []loop.Location) []acp.ToolCallLocation {
+	var out []acp.ToolCallLocation
+	for _, p := range places {
+		l := acp.ToolCallLocation{Path: p.Path}
+		if p.Line > 0 {
+			line := uint32(p.Line) //nolint:gosec // a line number of a file that was read
+			l.Line = &line
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func contentsOf(blocks loop.Blocks) acp.ToolCallContents {
+	out := make(acp.ToolCallContents, 0, len(blocks))
+	for _, b := range blocks {
+		switch v := b.(type) {
+		case loop.Diff:
+			out = append(out, acp.Diff{Path: v.Path, OldText: v.Old, NewText: v.New})
+		case loop.Terminal:
+			out = append(out, acp.Terminal{TerminalID: acp.TerminalID(v.ID)})
+		case loop.Text, loop.Thought, loop.Image, loop.Audio, loop.Link, loop.Resource, loop.Other:
+			out = append(out, acp.ContentItem{Content: wireBlock(b)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/cartagent/cartagent/acp"
+	"github.com/cartagent/cartagent/agent"
+	"github.com/charmbracelet/log"
+	"github.com/spf13/cobra"
+)
+
+func newACP(c console) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "acp",
+		Short: "Serve the Agent Client Protocol on stdin and stdout",
+		Long: `Serves the Agent Client Protocol, version 1, on stdin and stdout, until stdin ends or SIGTERM. This is the command
+that an editor or a harness launches. Logs go to stderr (CARTAGENT_LOG=debug for more).`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serveACP(cmd.Context(), c, f)
+		},
+	}
+	addAgentFlags(cmd, &f)
+	return cmd
+}
+
+func addAgentFlags(cmd *cobra.Command, f *flags) {
+	cmd.Flags().StringVar(&f.model, "model", "", "the model, as provider/name (default $CARTAGENT_MODEL)")
+	cmd.Flags().StringVar(&f.mcpConfig, "mcp-config", "", "a file with more MCP servers: {\"mcpServers\": {…}}")
+}
+
+func serveACP(ctx context.Context, c console, f flags) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT)
+	defer stop()
+	logger := newLogger(c)
+	cfg, err := loadConfig(c.env, f)
+	if err != nil {
+		return err
+	}
+	sayModel(c, cfg)
+	p := newProgram(cfg, logger)
+	defer p.close()
+	var served *agent.Agent
+	err = acp.Serve(ctx, acp.Stdio(c.in, c.out), func(client *acp.ClientConn) acp.Agent {
+		served = agent.New(client, p.options())
+		return served
+	}, acp.Options{Log: logger})
+	reason := "the input ended"
+	switch {
+	case err != nil:
+		reason = "the connection broke: " + err.Error()
+	case ctx.Err() != nil:
+		reason = "asked to stop by a signal"
+	}
+	if closeErr := served.Close(); closeErr != nil {
+		logger.Warn("closing sessions", "err", closeErr)
+	}
+	fmt.Fprintln(c.err, "cartagent: "+reason+"; all sessions are closed")
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
+		return &exitCode{code: exitError}
+	}
+	return nil
+}
+
+// newLogger logs to stderr: text on a terminal, JSON lines otherwise.
+func newLogger(c console) *log.Logger {
+	level, err := log.ParseLevel(c.env("CARTAGENT_LOG"))
+	if err != nil {
+		level = log.WarnLevel
+	}
+	format := log.JSONFormatter
+	if isTerminal(c.err) {
+		format = log.TextFormatter
+	}
+	return log.NewWithOptions(c.err, log.Options{
+		Level: level, ReportTimestamp: true, TimeFormat: time.RFC3339Nano, Formatter: format,
+	})
+}
+
+// sayModel tells, when nobody has named a model, which one answers and how to choose another.
+func sayModel(c console, cfg *config) {
+	switch {
+	case cfg.chosen:
+	case cfg.Model == offlineModel:
+		fmt.Fprintln(c.err, "cartagent: no model is configured, so the offline barista answers and takes orders at the cart only; "+
+			"for a coding agent set CARTAGENT_MODEL (or --model) to anthropic/NAME with ANTHROPIC_API_KEY, or openai/NAME with OPENAI_API_KEY")
+	default:
+		fmt.Fprintf(c.err, "cartagent: using %s, whose key is set; choose another with CARTAGENT_MODEL or --model\n", cfg.Model)
+	}
+}

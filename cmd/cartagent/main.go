@@ -1,0 +1,129 @@
+// Command cartagent is an agent that speaks the Agent Client Protocol, and the coffee cart that it orders from.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes. `cartagent run` says with them how the turn ended.
+const (
+	exitOK        = 0
+	exitError     = 1
+	exitUsage     = 2 // bad usage or configuration, a missing or refused key
+	exitRefusal   = 3 // the model refused
+	exitLimit     = 4 // a token or request limit ended the turn
+	exitDenied    = 5 // a permission was refused, or nobody could be asked
+	exitCancelled = 130
+)
+
+// exitCode is an error that says how to exit. A nil err prints nothing more.
+type exitCode struct {
+	code int
+	err  error
+}
+
+func (e *exitCode) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitCode) Unwrap() error { return e.err }
+
+func usageError(err error) error { return &exitCode{code: exitUsage, err: err} }
+
+// console is where a command reads and writes.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	code := execute(ctx, os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv})
+	stop()
+	os.Exit(code)
+}
+
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, c console) int {
+	root := newRoot(c)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var exit *exitCode
+	switch {
+	case err == nil:
+		return exitOK
+	case !errors.As(err, &exit):
+		exit = &exitCode{code: exitUsage, err: err} // cobra's own: an unknown command or flag
+	}
+	if exit.err != nil {
+		fmt.Fprintln(c.err, "cartagent: "+strings.TrimSpace(exit.err.Error()))
+	}
+	return exit.code
+}
+
+func newRoot(c console) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cartagent",
+		Short: "An agent that plugs in anywhere over the Agent Client Protocol",
+		Long: `cartagent runs an agent's tool loop and speaks the Agent Client Protocol (ACP) with editors and harnesses.
+
+Out of the box it takes orders at a coffee cart, offline and without a key:
+
+    cartagent run --yes "A large latte and a morning bun, please"
+
+With a model configured it is a coding agent:
+
+    ANTHROPIC_API_KEY=… cartagent run --model anthropic/claude-sonnet-5-5 "Why does the test fail?"
+
+Environment: CARTAGENT_MODEL (provider/name), ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, OPENAI_API_KEY, OPENAI_BASE_URL,
+CARTAGENT_CONFIG_DIR, CARTAGENT_STATE_DIR, CARTAGENT_LOG (debug, info, warn or error; to stderr).`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newACP(c), newRun(c), newCart(c), newVersion(c))
+	return root
+}
+
+func newVersion(c console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(c.out, "cartagent "+version())
+			return err
+		},
+	}
+}
+
+// release is the version of this source. A build by `go install` at a tag knows its own.
+const release = "0.1.0"
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
+		return strings.TrimPrefix(info.Main.Version, "v")
+	}
+	return release
+}

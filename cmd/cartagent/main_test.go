@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain lets the test binary be cartagent: scripts and tests find it on the PATH under that name.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"cartagent": main})
+}
+
+// binary is the path of cartagent, as tests that need a process start it.
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("cartagent")
+	require.NoError(t, err)
+	return path
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("CARTAGENT_STATE_DIR", env.WorkDir+"/state")
+			env.Setenv("CARTAGENT_CONFIG_DIR", env.WorkDir+"/config")
+			return nil
+		},
+	})
+}

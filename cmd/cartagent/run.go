@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/cartagent/cartagent/acp"
+	"github.com/cartagent/cartagent/agent"
+	"github.com/spf13/cobra"
+)
+
+type runFlags struct {
+	flags
+	yes, json bool
+	cwd       string
+}
+
+func newRun(c console) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] PROMPT",
+		Short: "Play one turn from the command line",
+		Long: `Plays one turn and shows what an editor would show: the agent's text and each tool call with its outcome on stdout,
+questions and notices on stderr. The PROMPT "-" is read from stdin. Ctrl-C cancels the turn.
+
+Questions about permission take y (once), a (always in this session) or n (no). With --yes everything is allowed; without
+a terminal to ask on, what needs permission is refused.
+
+Exit codes: 0 the turn ended, 1 error, 2 bad usage or configuration (a missing or refused key too), 3 the model refused,
+4 a token or request limit, 5 a permission was refused or nobody could be asked, 130 cancelled.`,
+		Example: `  cartagent run --yes "A large latte and a morning bun, please"
+  echo "Why does TestCart fail?" | cartagent run --model anthropic/claude-sonnet-5-5 -`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			prompt := strings.Join(args, " ")
+			if prompt == "-" {
+				data, err := io.ReadAll(c.in)
+				if err != nil {
+					return fmt.Errorf("reading the prompt: %w", err)
+				}
+				prompt = string(data)
+			}
+			if strings.TrimSpace(prompt) == "" {
+				return usageError(errors.New("the prompt is empty"))
+			}
+			return runPrompt(cmd.Context(), c, f, prompt)
+		},
+	}
+	addAgentFlags(cmd, &f.flags)
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print each session/update, and last the result, as JSON lines")
+	cmd.Flags().StringVar(&f.cwd, "cwd", "", "the folder to work in (default: the current one)")
+	return cmd
+}
+
+// runPrompt is an ACP client of the agent that `cartagent acp` serves, at the other end of an in-memory pipe.
+func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err error) {
+	cwd, err := workdir(f.cwd)
+	if err != nil {
+		return usageError(err)
+	}
+	logger := newLogger(c)
+	cfg, err := loadConfig(c.env, f.flags)
+	if err != nil {
+		return err
+	}
+	sayModel(c, cfg)
+	p := newProgram(cfg, logger)
+	defer p.close()
+
+	agentEnd, clientEnd := acp.Pipe()
+	var group sync.WaitGroup
+	var served *agent.Agent
+	bound := make(chan struct{})
+	group.Go(func() {
+		serveErr := acp.Serve(context.WithoutCancel(ctx), agentEnd, func(client *acp.ClientConn) acp.Agent {
+			served = agent.New(client, p.options())
+			close(bound)
+			return served
+		}, acp.Options{Log: logger})
+		if serveErr != nil {
+			logger.Error("serving", "err", serveErr)
+		}
+	})
+	<-bound
+	t := &terminal{console: c, yes: f.yes, json: f.json, calls: make(map[acp.ToolCallID]*shownCall)}
+	conn := acp.Dial(context.WithoutCancel(ctx), clientEnd, t, acp.Options{Log: logger})
+	defer func() {
+		closeErr := conn.Close()
+		group.Wait()
+		if closeErr = errors.Join(closeErr, served.Close()); closeErr != nil {
+			logger.Warn("closing", "err", closeErr)
+		}
+	}()
+	return t.play(ctx, conn, cwd, prompt)
+}
+
+func workdir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("finding the folder to work in: %w", err)
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the folder to work in: %w", err)
+	case !info.IsDir():
+		return "", fmt.Errorf("%s is not a folder", abs)
+	}
+	return abs, nil
+}
+
+// play opens a session, plays the turn and says how it ended.
+func (t *terminal) play(ctx context.Context, conn *acp.AgentConn, cwd, prompt string) error {
+	if _, err := conn.Initialize(ctx, &acp.InitializeRequest{
+		ProtocolVersion: acp.LatestVersion,
+		ClientInfo:      &acp.Implementation{Name: "cartagent-run", Version: version()},
+	}); err != nil {
+		return t.failed("", err)
+	}
+	session, err := conn.NewSession(ctx, &acp.NewSessionRequest{Cwd: cwd})
+	if err != nil {
+		return t.failed("", err)
+	}
+	id := session.SessionID
+	interrupted, stop := signal.NotifyContext(ctx, syscall.SIGINT)
+	defer stop()
+	defer context.AfterFunc(interrupted, func() {
+		stop() // a second Ctrl-C ends the process
+		if err := conn.Cancel(context.WithoutCancel(ctx), &acp.CancelNotification{SessionID: id}); err != nil {
+			fmt.Fprintln(t.console.err, "cartagent: cancelling: "+err.Error())
+		}
+	})()
+	result, err := conn.Prompt(context.WithoutCancel(ctx), &acp.PromptRequest{
+		SessionID: id, Prompt: acp.ContentBlocks{acp.TextContent{Text: prompt}},
+	})
+	if err != nil {
+		return t.failed(id, err)
+	}
+	return t.ended(id, result.StopReason)
+}

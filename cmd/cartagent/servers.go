@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/cartagent/cartagent/acp"
+	"github.com/cartagent/cartagent/agent"
+	"github.com/cartagent/cartagent/loop"
+	"github.com/cartagent/cartagent/mcpclient"
+)
+
+// servers are a session's MCP servers: those that connected, with their tools, and why the others did not.
+type servers struct {
+	clients []*mcpclient.Client
+	tools   []loop.Tool
+	missing []string // "NAME is not available: why"
+}
+
+// connect connects the servers of the configuration and those that the client passed, side by side. One that fails is
+// named and left out. The offline model gets its cart where no server takes orders.
+func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
+	wanted, refused := p.wanted(s)
+	out := &servers{missing: refused}
+	out.join(ctx, p, mcpclient.Unique(wanted))
+	if p.cfg.Model == offlineModel && !out.takesOrders() {
+		if own, err := p.own(); err != nil {
+			out.missing = append(out.missing, "cart is not available: "+err.Error())
+		} else {
+			out.join(ctx, p, []mcpclient.Server{{Name: "cart", Command: own, Args: []string{"cart"}, Dir: s.Roots[0], Trusted: true}})
+		}
+	}
+	if len(out.clients) > 0 {
+		byName := make(map[string]*mcpclient.Client, len(out.clients))
+		for _, c := range out.clients {
+			byName[c.Name()] = c
+		}
+		out.tools = append(out.tools, mcpclient.ReadTool(func() map[string]*mcpclient.Client { return byName }))
+	}
+	for _, m := range out.missing {
+		p.log.Warn("mcp server", "session", s.Session, "problem", m)
+	}
+	return out
+}
+
+// wanted lists the servers to connect, in a stable order, and those that cannot be.
+func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []string) {
+	for _, name := range slices.Sorted(maps.Keys(p.cfg.MCP)) {
+		spec := p.cfg.MCP[name]
+		timeout, _ := spec.timeout() // checked when it was read
+		wanted = append(wanted, mcpclient.Server{
+			Name: name, Command: spec.Command, Args: spec.Args, Env: spec.Env,
+			Dir: s.Roots[0], Timeout: timeout, Trusted: spec.Trusted,
+		})
+	}
+	for _, server := range s.Servers {
+		switch v := server.(type) {
+		case acp.MCPServerStdio:
+			env := make(map[string]string, len(v.Env))
+			for _, e := range v.Env {
+				env[e.Name] = e.Value
+			}
+			wanted = append(wanted, mcpclient.Server{Name: v.Name, Command: v.Command, Args: v.Args, Env: env, Dir: s.Roots[0]})
+		case acp.MCPServerHTTP:
+			refused = append(refused, v.Name+" is not available: servers over HTTP are not supported")
+		case acp.MCPServerSSE:
+			refused = append(refused, v.Name+" is not available: servers over HTTP are not supported")
+		case acp.RawMCPServer:
+			refused = append(refused, "of type "+v.Type+" is not available: only servers with a command are supported")
+		}
+	}
+	return wanted, refused
+}
+
+// join connects servers side by side and adds what they offer, in the order in which they were named.
+func (s *servers) join(ctx context.Context, p *program, wanted []mcpclient.Server) {
+	clients := make([]*mcpclient.Client, len(wanted))
+	offered := make([][]loop.Tool, len(wanted))
+	errs := make([]error, len(wanted))
+	var group sync.WaitGroup
+	for i, w := range wanted {
+		group.Go(func() {
+			if clients[i], errs[i] = mcpclient.Connect(ctx, w, mcpclient.Options{Log: p.log, Version: version()}); errs[i] == nil {
+				offered[i], errs[i] = clients[i].Tools(ctx)
+			}
+		})
+	}
+	group.Wait()
+	for i, w := range wanted {
+		if clients[i] != nil {
+			s.clients = append(s.clients, clients[i])
+			s.tools = append(s.tools, offered[i]...)
+		}
+		if errs[i] != nil {
+			s.missing = append(s.missing, w.Name+" is not available: "+errs[i].Error())
+		}
+	}
+}
+
+// takesOrders says whether there is a tool to start an order with, by the name that the cart gives it.
+func (s *servers) takesOrders() bool {
+	return slices.ContainsFunc(s.tools, func(t loop.Tool) bool {
+		remote, ok := t.(*mcpclient.Tool)
+		return ok && remote.Original() == "create_order"
+	})
+}
+
+func (s *servers) close() error {
+	var group sync.WaitGroup
+	errs := make([]error, len(s.clients))
+	for i, c := range s.clients {
+		group.Go(func() { errs[i] = c.Close() })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cartagent/cartagent/acp"
+	"github.com/cartagent/cartagent/agent"
+	"github.com/cartagent/cartagent/internal/transcript"
+	"github.com/cartagent/cartagent/llm/scripted"
+	"github.com/cartagent/cartagent/loop"
+	"github.com/cartagent/cartagent/session"
+	"github.com/charmbracelet/log"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite what comes out in scripts and recorded sessions, for review as a diff")
+
+// TestSessions plays every recorded session three ways: its inputs through the pure core, its client's half against the
+// agent in this process, and the same against the real binary.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../testdata/sessions/*.txtar")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 8)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			s, err := transcript.Parse(data)
+			require.NoError(t, err)
+			if *update {
+				rewrite(t, file, s)
+			}
+			t.Run("core", func(t *testing.T) { t.Parallel(); playCore(t, s) })
+			t.Run("process", func(t *testing.T) { t.Parallel(); playInProcess(t, s) })
+			t.Run("binary", func(t *testing.T) { t.Parallel(); playBinary(t, s) })
+		})
+	}
+}
+
+// playCore folds the inputs and holds the updates that they cause against those on the wire.
+func playCore(t *testing.T, s *transcript.Scenario) {
+	t.Helper()
+	inputs, err := s.LoopInputs()
+	require.NoError(t, err)
+	require.NotEmpty(t, inputs)
+	state, events := loop.Replay(slices.Values(inputs))
+	assert.True(t, state.Idle(), "the last turn has ended")
+	var want []string
+	for _, m := range s.Wire {
+		if strings.Contains(string(m.Out), `"method":"session/update"`) {
+			want = append(want, string(m.Out))
+		}
+	}
+	id := "sess_" + strings.Repeat("0", 15) + "1"
+	var got []string
+	for _, e := range events {
+		if u, ok := agent.UpdateFor(e); ok {
+			line, err := json.Marshal(map[string]any{
+				"jsonrpc": "2.0", "method": "session/update",
+				"params": &acp.SessionNotification{SessionID: acp.SessionID(id), Update: u},
+			})
+			require.NoError(t, err)
+			got = append(got, string(line))
+		}
+	}
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.Empty(t, transcript.Difference([]byte(want[i]), []byte(got[i])), "update %d", i+1)
+	}
+}
+
+// scene is a workspace, and an agent in this process that works in it.
+type scene struct {
+	names *transcript.Names
+	work  string
+	store *session.Mem
+	agent io.ReadWriteCloser
+	end   func()
+}
+
+func newScene(t *testing.T, s *transcript.Scenario) *scene {
+	t.Helper()
+	work := workspace(t, s)
+	sc := &scene{names: transcript.NewNames(work), work: work, store: session.NewMem(session.Options{})}
+	cfg, err := loadConfig(func(name string) string {
+		return map[string]string{"CARTAGENT_CONFIG_DIR": t.TempDir(), "CARTAGENT_STATE_DIR": t.TempDir()}[name]
+	}, flags{})
+	require.NoError(t, err)
+	p := newProgram(cfg, log.New(io.Discard))
+	p.own = func() (string, error) { return binary(t), nil }
+	p.now = func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
+	p.store = func() (session.Store, error) { return sc.store, nil }
+	if s.Config.Model == "scripted" {
+		replies, err := scripted.Parse(strings.NewReader(s.Model))
+		require.NoError(t, err)
+		model := scripted.New(replies...)
+		p.model = func() (loop.Model, error) { return model, nil }
+		cfg.Model = "scripted/model"
+		t.Cleanup(func() { assert.Zero(t, model.Left(), "every reply of model.jsonl is asked for") })
+	}
+	agentEnd, clientEnd := acp.Pipe()
+	sc.agent = clientEnd
+	served := make(chan *agent.Agent, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- acp.Serve(context.Background(), agentEnd, func(c *acp.ClientConn) acp.Agent {
+			a := agent.New(c, p.options())
+			served <- a
+			return a
+		}, acp.Options{})
+	}()
+	sc.end = func() {
+		require.NoError(t, clientEnd.Close())
+		require.NoError(t, <-done)
+		require.NoError(t, (<-served).Close())
+	}
+	return sc
+}
+
+func workspace(t *testing.T, s *transcript.Scenario) string {
+	t.Helper()
+	work, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, transcript.WriteFiles(work, s.Before))
+	return work
+}
+
+func playInProcess(t *testing.T, s *transcript.Scenario) {
+	t.Helper()
+	sc := newScene(t, s)
+	require.NoError(t, transcript.Play(s, sc.agent, sc.names))
+	sc.end()
+	assertAfter(t, s, sc.work)
+	got, err := transcript.Records(sc.inputs(t), sc.names)
+	require.NoError(t, err)
+	require.Len(t, got, len(s.Inputs))
+	for i := range got {
+		require.Equal(t, s.Inputs[i].Kind, got[i].Kind)
+		require.Empty(t, transcript.Difference(s.Inputs[i].Body, got[i].Body), "input %d, %s", i+1, got[i].Kind)
+	}
+}
+
+func (sc *scene) inputs(t *testing.T) []loop.Input {
+	t.Helper()
+	stored, err := sc.store.List(t.Context(), session.Filter{})
+	require.NoError(t, err)
+	require.Len(t, stored, 1, "a scenario has one session")
+	var inputs []loop.Input
+	for in, err := range sc.store.Inputs(t.Context(), stored[0].ID, 0) {
+		require.NoError(t, err)
+		inputs = append(inputs, in)
+	}
+	return inputs
+}
+
+// playBinary plays against `cartagent acp`. A scripted model is a provider on loopback for it.
+func playBinary(t *testing.T, s *transcript.Scenario) {
+	t.Helper()
+	work := workspace(t, s)
+	home := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), binary(t), "acp")
+	cmd.Dir = work
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "CARTAGENT_LOG=debug",
+		"CARTAGENT_STATE_DIR=" + filepath.Join(home, "state"), "CARTAGENT_CONFIG_DIR=" + filepath.Join(home, "config"),
+	}
+	if s.Config.Model == "scripted" {
+		replies, err := scripted.Parse(strings.NewReader(s.Model))
+		require.NoError(t, err)
+		cmd.Env = append(cmd.Env, "CARTAGENT_MODEL=openai/stub", "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+stubModel(t, replies))
+	}
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	require.NoError(t, cmd.Start())
+	err = transcript.Play(s, struct {
+		io.Reader
+		io.Writer
+	}{out, in}, transcript.NewNames(work))
+	require.NoError(t, in.Close())
+	rest, readErr := io.ReadAll(out)
+	waitErr := cmd.Wait()
+	require.NoError(t, err, stderr.String())
+	require.NoError(t, readErr)
+	require.NoError(t, waitErr)
+	assert.Empty(t, string(rest), "nothing follows the last line")
+	assertAfter(t, s, work)
+}
+
+func assertAfter(t *testing.T, s *transcript.Scenario, work string) {
+	t.Helper()
+	after, err := transcript.ReadFiles(work)
+	require.NoError(t, err)
+	assert.Equal(t, s.After, after)
+}
+
+// rewrite plays the client's half and keeps all that comes of it.
+func rewrite(t *testing.T, file string, s *transcript.Scenario) {
+	t.Helper()
+	sc := newScene(t, s)
+	// Nothing tells when an agent with child processes has no more to say, so an author waits a while. Tests do not:
+	// they expect line after line.
+	quiet := func() { <-time.After(700 * time.Millisecond) }
+	wire, err := transcript.Capture(s, sc.agent, sc.names, quiet)
+	require.NoError(t, err)
+	sc.end()
+	s.Wire = wire
+	s.Inputs, err = transcript.Records(sc.inputs(t), sc.names)
+	require.NoError(t, err)
+	s.After, err = transcript.ReadFiles(sc.work)
+	require.NoError(t, err)
+	data, err := s.Format()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, data, 0o644))
+}

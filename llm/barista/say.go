@@ -11,7 +11,7 @@ const (
 	notConnected   = "The cart is not connected to this session, so I can take no orders."
 	onlyMenu       = "More than names, sizes and prices I do not know."
 	onlyOrders     = "I am the small model that is built in, and I only take orders at the cart."
-	howToConfigure = "For anything else, choose a model: set CARTAGENT_MODEL (or pass --model) to anthropic/claude-sonnet-5 with " +
+	howToConfigure = "For anything else, choose a model: set CARTAGENT_MODEL (or pass --model) to anthropic/claude-sonnet-5-5 with " +
 		"ANTHROPIC_API_KEY set, or to openai/ and a model's name with OPENAI_API_KEY set."
 )
 

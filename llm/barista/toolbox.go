@@ -2,6 +2,7 @@ package barista
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"github.com/cartagent/cartagent/loop"
@@ -67,9 +68,12 @@ func findTools(specs []loop.Spec) (toolbox, bool) {
 	return toolbox{}, false
 }
 
+// hashed ends the name of a tool whose server or own name does not fit what providers take.
+var hashed = regexp.MustCompile(`_x[0-9a-f]{12}$`)
+
 func splitName(name string) (prefix, what string) {
 	if i := strings.LastIndex(name, delimiter); i >= 0 {
-		return name[:i], name[i+len(delimiter):]
+		return name[:i], hashed.ReplaceAllString(name[i+len(delimiter):], "")
 	}
 	return "", name
 }

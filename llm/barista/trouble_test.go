@@ -124,8 +124,10 @@ func TestExpiredOrderIsStartedAgain(t *testing.T) {
 	c := newCounter(t, nil)
 	talk(t, c, prompted{"start an order with a large latte and a cookie", "create; add large latte; add oat cookie", nil})
 	c.wait(31 * time.Minute)
-	talk(t, c, prompted{"and a morning bun", "add morning bun; create; add large latte; add oat cookie; add morning bun",
-		[]string{"had expired, so I started a new one and put the same items", "large latte $5.50\noat cookie $2.75\nmorning bun $3.50\nTotal $11.75"}})
+	talk(t, c, prompted{
+		"and a morning bun", "add morning bun; create; add large latte; add oat cookie; add morning bun",
+		[]string{"had expired, so I started a new one and put the same items", "large latte $5.50\noat cookie $2.75\nmorning bun $3.50\nTotal $11.75"},
+	})
 	c.wait(31 * time.Minute)
 	talk(t, c, prompted{"remove the cookie", "remove 2; create; add large latte; add oat cookie; add morning bun; remove 2", []string{"Total $9.00"}})
 	c.wait(31 * time.Minute)

@@ -57,7 +57,7 @@ func TestC011EveryCallIsSettledOnce(t *testing.T) {
 			return loop.Result{}, fmt.Errorf("unreachable: %d", none[len("x")])
 		}},
 		&tool{spec: loop.Spec{Name: "asks"}},
-		&tool{spec: loop.Spec{Name: "first", Default: loop.Allow, Parallel: true}, run: func(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Result, error) {
+		&tool{spec: loop.Spec{Name: "first", Default: loop.Allow, Parallel: true}, run: func(ctx context.Context, _ loop.Job, _ func(loop.Block)) (loop.Result, error) {
 			select { // it ends after the second one
 			case <-blocking:
 			case <-ctx.Done():
@@ -174,6 +174,7 @@ func settlements(t *testing.T, updates []acp.SessionUpdate) (map[acp.ToolCallID]
 					}
 				}
 			}
+		default: // no update of a call
 		}
 	}
 	return last, texts

@@ -40,7 +40,7 @@ func (f *editorFiles) ReadFile(ctx context.Context, name string) ([]byte, error)
 	// A file that is missing, empty or no text: clients answer in different ways, the disk has the last word.
 	data, ownErr := f.own.ReadFile(ctx, name)
 	if err == nil && (ownErr != nil || utf8.Valid(data)) {
-		return []byte(r.Content), nil
+		return []byte(r.Content), nil //nolint:nilerr // the client read what the disk could not
 	}
 	return data, ownErr
 }
@@ -50,8 +50,7 @@ func (f *editorFiles) WriteFile(ctx context.Context, name string, data []byte) e
 		return f.own.WriteFile(ctx, name, data)
 	}
 	_, err := f.client.WriteTextFile(ctx, &acp.WriteTextFileRequest{SessionID: f.session, Path: name, Content: string(data)})
-	var refusal *acp.Error
-	if errors.As(err, &refusal) {
+	if _, ok := errors.AsType[*acp.Error](err); ok {
 		return f.own.WriteFile(ctx, name, data)
 	}
 	return err

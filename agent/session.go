@@ -9,6 +9,7 @@ import (
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/loop"
+	"github.com/charmbracelet/log"
 )
 
 // MaxWaiting is how many prompts may wait for a session behind the one that runs.
@@ -98,7 +99,7 @@ func (s *session) play(ctx context.Context, t *ticket, content loop.Blocks) (loo
 	case t.ctx.Err() != nil:
 		return loop.StopCancelled, nil
 	case err != nil:
-		s.agent.o.Log.Error("opening a session", "session", s.id, "err", err)
+		s.report("opening a session", err)
 		return "", promptError(err)
 	}
 	reason, err := s.run(t.ctx, kit, content)
@@ -106,10 +107,20 @@ func (s *session) play(ctx context.Context, t *ticket, content loop.Blocks) (loo
 		s.broken = err
 	}
 	if err != nil {
-		s.agent.o.Log.Error("turn", "session", s.id, "turn", s.state.Turn(), "err", err)
+		s.report("turn", err)
 		return "", promptError(err)
 	}
 	return reason, nil
+}
+
+// report logs an error. A failure that the person is told in words is no news for who watches the log.
+func (s *session) report(what string, err error) {
+	level := log.ErrorLevel
+	var told *loop.Failure
+	if errors.As(err, &told) {
+		level = log.InfoLevel
+	}
+	s.agent.o.Log.Log(level, what, "session", s.id, "turn", s.state.Turn(), "err", err)
 }
 
 func (s *session) run(ctx context.Context, kit *Kit, content loop.Blocks) (loop.StopReason, error) {

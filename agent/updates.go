@@ -34,7 +34,7 @@ func UpdateFor(e loop.Event) (acp.SessionUpdate, bool) {
 		}
 		return u, u.Title != nil || u.Locations != nil || u.Content != nil
 	case loop.ToolStarted:
-		return acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Status: status(acp.StatusInProgress)}, true
+		return acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Status: new(acp.StatusInProgress)}, true
 	case loop.ToolProgress:
 		return acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Content: contentsOf(v.Part)}, true
 	case loop.ToolFinished:
@@ -45,10 +45,10 @@ func UpdateFor(e loop.Event) (acp.SessionUpdate, bool) {
 
 func finished(r loop.Result) acp.SessionUpdate {
 	u := acp.ToolCallUpdate{
-		ToolCallID: acp.ToolCallID(r.CallID), Status: status(acp.StatusCompleted), RawOutput: r.Raw,
+		ToolCallID: acp.ToolCallID(r.CallID), Status: new(acp.StatusCompleted), RawOutput: r.Raw,
 	}
 	if r.Failed {
-		u.Status = status(acp.StatusFailed)
+		u.Status = new(acp.StatusFailed)
 	}
 	shown := r.Content
 	if r.Display != nil {
@@ -68,14 +68,12 @@ func messageID(id string) *acp.MessageID {
 	return &m
 }
 
-func status(s acp.ToolCallStatus) *acp.ToolCallStatus { return &s }
-
 func locationsOf(places []loop.Location) []acp.ToolCallLocation {
 	var out []acp.ToolCallLocation
 	for _, p := range places {
 		l := acp.ToolCallLocation{Path: p.Path}
 		if p.Line > 0 {
-			line := uint32(p.Line) //nolint:gosec // a line number of a file that was read
+			line := uint32(p.Line) // of a file that was read: it fits
 			l.Line = &line
 		}
 		out = append(out, l)

@@ -61,7 +61,7 @@ func serveACP(ctx context.Context, c console, f flags) error {
 	if closeErr := served.Close(); closeErr != nil {
 		logger.Warn("closing sessions", "err", closeErr)
 	}
-	fmt.Fprintln(c.err, "cartagent: "+reason+"; all sessions are closed")
+	c.tell(reason + "; all sessions are closed")
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		return &exitCode{code: exitError}
 	}
@@ -88,9 +88,9 @@ func sayModel(c console, cfg *config) {
 	switch {
 	case cfg.chosen:
 	case cfg.Model == offlineModel:
-		fmt.Fprintln(c.err, "cartagent: no model is configured, so the offline barista answers and takes orders at the cart only; "+
+		c.tell("no model is configured, so the offline barista answers and takes orders at the cart only; " +
 			"for a coding agent set CARTAGENT_MODEL (or --model) to anthropic/NAME with ANTHROPIC_API_KEY, or openai/NAME with OPENAI_API_KEY")
 	default:
-		fmt.Fprintf(c.err, "cartagent: using %s, whose key is set; choose another with CARTAGENT_MODEL or --model\n", cfg.Model)
+		c.tell("using " + cfg.Model + ", whose key is set; choose another with CARTAGENT_MODEL or --model")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,9 +73,7 @@ func loadConfig(env func(string) string, f flags) (*config, error) {
 		if len(extra.MCP) > 0 && c.MCP == nil {
 			c.MCP = make(map[string]serverSpec)
 		}
-		for name, s := range extra.MCP {
-			c.MCP[name] = s
-		}
+		maps.Copy(c.MCP, extra.MCP)
 	}
 	if p := env("CARTAGENT_BARISTA_PACE"); p != "" {
 		var err error

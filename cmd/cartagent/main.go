@@ -50,6 +50,9 @@ type console struct {
 	env      func(string) string
 }
 
+// tell writes a line for the person. If nobody can read it any more, there is nobody to say so to.
+func (c console) tell(line string) { _, _ = fmt.Fprintln(c.err, "cartagent: "+line) }
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv})
@@ -70,7 +73,7 @@ func execute(ctx context.Context, args []string, c console) int {
 		exit = &exitCode{code: exitUsage, err: err} // cobra's own: an unknown command or flag
 	}
 	if exit.err != nil {
-		fmt.Fprintln(c.err, "cartagent: "+strings.TrimSpace(exit.err.Error()))
+		c.tell(strings.TrimSpace(exit.err.Error()))
 	}
 	return exit.code
 }

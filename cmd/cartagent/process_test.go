@@ -228,7 +228,7 @@ func descendants(pid int) []int {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, f := range files {
 		data, _ := os.ReadFile(f)
-		for _, s := range strings.Fields(string(data)) {
+		for s := range strings.FieldsSeq(string(data)) {
 			if child, err := strconv.Atoi(s); err == nil {
 				out = append(append(out, child), descendants(child)...)
 			}

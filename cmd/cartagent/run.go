@@ -136,7 +136,7 @@ func (t *terminal) play(ctx context.Context, conn *acp.AgentConn, cwd, prompt st
 	defer context.AfterFunc(interrupted, func() {
 		stop() // a second Ctrl-C ends the process
 		if err := conn.Cancel(context.WithoutCancel(ctx), &acp.CancelNotification{SessionID: id}); err != nil {
-			fmt.Fprintln(t.console.err, "cartagent: cancelling: "+err.Error())
+			t.console.tell("cancelling: " + err.Error())
 		}
 	})()
 	result, err := conn.Prompt(context.WithoutCancel(ctx), &acp.PromptRequest{

@@ -29,7 +29,7 @@ type terminal struct {
 	denied atomic.Bool
 }
 
-type shownCall struct{ title, problem string }
+type shownCall struct{ title string }
 
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
@@ -137,7 +137,7 @@ func (t *terminal) RequestPermission(ctx context.Context, r *acp.RequestPermissi
 	}
 	if !isTerminal(t.console.in) {
 		t.denied.Store(true)
-		fmt.Fprintf(t.console.err, "cartagent: refused, since there is no terminal to ask on (--yes allows everything): %s\n", title)
+		t.console.tell("refused, since there is no terminal to ask on (--yes allows everything): " + title)
 		return selected(r, acp.PermissionRejectOnce), nil
 	}
 	t.endText()
@@ -154,7 +154,7 @@ func (t *terminal) ask(ctx context.Context, title string) acp.PermissionOptionKi
 		t.input = bufio.NewReader(t.console.in)
 	}
 	for ctx.Err() == nil {
-		fmt.Fprintf(t.console.err, "Allow: %s\n[y] once  [a] always in this session  [n] no: ", title)
+		_, _ = fmt.Fprintf(t.console.err, "Allow: %s\n[y] once  [a] always in this session  [n] no: ", title)
 		answer, err := t.input.ReadString('\n')
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":

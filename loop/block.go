@@ -61,6 +61,10 @@ type (
 	Terminal struct {
 		ID string `json:"id"`
 	}
+	// Plan is what the agent means to do. Only clients see it, as the plan rather than as content.
+	Plan struct {
+		Entries []PlanEntry `json:"entries"`
+	}
 	// Other is content of a type this build does not know, kept as it came.
 	Other struct {
 		Type string          `json:"kind"`
@@ -76,7 +80,15 @@ func (Link) block()     {}
 func (Resource) block() {}
 func (Diff) block()     {}
 func (Terminal) block() {}
+func (Plan) block()     {}
 func (Other) block()    {}
+
+// PlanEntry is a step of a plan. Status is pending, in_progress or completed; Priority is high, medium or low.
+type PlanEntry struct {
+	Content  string `json:"content"`
+	Status   string `json:"status"`
+	Priority string `json:"priority"`
+}
 
 // Blocks is a list of blocks that survives a round trip through JSON, unknown kinds included.
 type Blocks []Block
@@ -118,6 +130,8 @@ func marshalBlock(b Block) ([]byte, error) {
 		kind = "diff"
 	case Terminal:
 		kind = "terminal"
+	case Plan:
+		kind = "plan"
 	case Other:
 		kind = "other"
 	default:
@@ -180,6 +194,8 @@ func unmarshalBlock(raw json.RawMessage) (Block, error) {
 		return decodeAs[Diff](raw)
 	case "terminal":
 		return decodeAs[Terminal](raw)
+	case "plan":
+		return decodeAs[Plan](raw)
 	case "other":
 		return decodeAs[Other](raw)
 	}

@@ -74,6 +74,11 @@ func (m *machine) edit(i int, change func(*slot)) {
 func (m *machine) settle(i int, r Result) {
 	r.CallID = m.s.slots[i].call.ID
 	m.edit(i, func(sl *slot) { sl.stage, sl.result = settled, r })
+	for _, b := range r.Display {
+		if plan, ok := b.(Plan); ok {
+			m.emit(PlanChanged(plan))
+		}
+	}
 	m.emit(ToolFinished{Result: r})
 }
 
@@ -111,7 +116,7 @@ func (m *machine) decideHeld() bool {
 		if sl.stage != held {
 			continue
 		}
-		verdict, why := m.s.Rules().Decide(sl.spec, sl.preview)
+		verdict, why := m.s.decide(sl.spec, sl.preview)
 		if m.follow(i, verdict, why) {
 			return true
 		}
@@ -202,7 +207,7 @@ func (m *machine) answer(i int, o Outcome) {
 		m.settle(i, Failed("", refused))
 		return
 	}
-	verdict, why := m.s.Rules().Decide(sl.spec, sl.preview)
+	verdict, why := m.s.decide(sl.spec, sl.preview)
 	if verdict == Deny {
 		m.follow(i, verdict, why)
 		return

@@ -85,7 +85,7 @@ func TestUnfitCalls(t *testing.T) {
 			assert.Equal(t, []string{"ToolProposed call_1_1", "ToolFinished call_1_1", "AskModel"}, names(effects))
 			sent := only[AskModel](effects)[0].Request.Messages
 			assert.Equal(t, []Result{Failed("call_1_1", row.want)}, sent[len(sent)-1].Results)
-			assert.NoError(t, paired(sent, false))
+			require.NoError(t, paired(sent))
 			p.replays()
 		})
 	}
@@ -117,16 +117,19 @@ func TestOutcomes(t *testing.T) {
 		"reject once":   {Decided{Outcome: RejectOnce}, denied, refused, nil},
 		"reject always": {Decided{Outcome: RejectAlways}, denied, refused, rule(Deny)},
 		"dismissed": {
-			Decided{Outcome: Dismissed}, denied,
+			Decided{Outcome: Dismissed},
+			denied,
 			"Not run: the user closed the question without an answer. Ask in words what they want.", nil,
 		},
 		"unavailable": {
-			Decided{Outcome: Unavailable, Why: "no terminal"}, denied,
+			Decided{Outcome: Unavailable, Why: "no terminal"},
+			denied,
 			"Not run: this needs the user's permission, and nobody can be asked here (no terminal). " +
 				"Do not try the same in another way; say what you could not do.", nil,
 		},
 		"unavailable, no reason": {
-			Decided{Outcome: Unavailable}, denied,
+			Decided{Outcome: Unavailable},
+			denied,
 			"Not run: this needs the user's permission, and nobody can be asked here. " +
 				"Do not try the same in another way; say what you could not do.", nil,
 		},
@@ -339,7 +342,7 @@ func TestQuestionsOfATool(t *testing.T) {
 	assert.Equal(t, []Effect{RunTool{Job: job}}, p.in(Answered{CallID: "call_1_1", Answer: Answer{Action: AnswerDecline}}))
 	p.in(finished("call_1_1", "sold"), says("ok"))
 	assert.Equal(t, map[string]string{"call_1_1": "sold"}, p.settledOnce())
-	assert.Equal(t, 1, len(slices.DeleteFunc(slices.Clone(p.events), func(e Event) bool { _, ok := e.(ToolStarted); return !ok })),
+	assert.Len(t, slices.DeleteFunc(slices.Clone(p.events), func(e Event) bool { _, ok := e.(ToolStarted); return !ok }), 1,
 		"running again is not another start")
 	p.replays()
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestCancelInEveryStage cancels a turn of two calls (the second waits for the first) wherever the first can be.
@@ -36,12 +37,12 @@ func TestCancelInEveryStage(t *testing.T) {
 			assert.Equal(t, map[string]string{id: row.want, "call_1_2": before}, p.settledOnce())
 			assert.True(t, p.s.Idle())
 			assert.Empty(t, p.s.Unsettled())
-			assert.NoError(t, paired(p.s.History(), false))
+			require.NoError(t, paired(p.s.History()))
 			p.ignores(Cancelled{}, previewed(id), Decided{CallID: id, Outcome: AllowOnce}, Intended{CallID: id}, finished(id, "late"),
 				Asked{CallID: id}, Answered{CallID: id}, Progressed{CallID: id}, says("late"), Streamed{Kind: ChunkText, Text: "late"}, ModelFailed{})
 
 			sent := only[AskModel](p.in(prompt("what did I ask first?")))[0].Request.Messages
-			assert.NoError(t, paired(sent, false))
+			require.NoError(t, paired(sent))
 			assert.Equal(t, user("hi"), sent[0], "the session lives on")
 			p.in(says("You said hi."))
 			p.replays()
@@ -57,7 +58,7 @@ func TestCancelBesideAQuestion(t *testing.T) {
 		Intended{CallID: "call_1_3"})
 	effects := p.in(Cancelled{})
 	assert.Equal(t, []string{"ToolFinished call_1_1", "ToolFinished call_1_2", "ToolFinished call_1_3", "EndTurn cancelled"}, names(effects))
-	assert.NoError(t, paired(p.s.History(), false))
+	require.NoError(t, paired(p.s.History()))
 	p.replays()
 }
 

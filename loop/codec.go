@@ -11,6 +11,8 @@ func EncodeInput(in Input) (kind string, body json.RawMessage, err error) {
 	switch v := in.(type) {
 	case Configured:
 		kind = "Configured"
+	case Chosen:
+		kind = "Chosen"
 	case Prompted:
 		kind = "Prompted"
 	case Streamed:
@@ -66,6 +68,8 @@ func DecodeInput(kind string, body json.RawMessage) (Input, error) {
 	switch kind {
 	case "Configured":
 		return decodeInput[Configured](kind, body)
+	case "Chosen":
+		return decodeInput[Chosen](kind, body)
 	case "Prompted":
 		return decodeInput[Prompted](kind, body)
 	case "Streamed":

@@ -46,10 +46,12 @@ func everyInput() []Input {
 			}, {Name: "m", Schema: json.RawMessage(`true`)}},
 			Rules: Rules{
 				{Tool: "*", Prefix: []string{"a"}, Exact: true, Verdict: Allow, Why: "w", Match: []string{"a"}, Miss: []string{"b"}},
-				{Tool: "n", Verdict: Ask}, {Tool: "n", Verdict: Deny},
+				{Tool: "n", Verdict: Ask},
+				{Tool: "n", Verdict: Deny},
 			},
 			Limits: Limits{Requests: 1, Repeats: 2}, System: "s",
 		},
+		Chosen{Option: "mode", Value: "plan"},
 		Prompted{Content: Blocks{}},
 		Prompted{MessageID: "m", Content: everyBlock(), Context: everyBlock()},
 		Streamed{},
@@ -163,7 +165,9 @@ func TestEncodeErrors(t *testing.T) {
 	t.Parallel()
 	for _, in := range []Input{
 		nil, &Prompted{},
-		Prompted{Content: Blocks{nil}}, Prompted{Content: Blocks{&Text{}}}, Prompted{Content: Blocks{Other{Raw: json.RawMessage(`{`)}}},
+		Prompted{Content: Blocks{nil}},
+		Prompted{Content: Blocks{&Text{}}},
+		Prompted{Content: Blocks{Other{Raw: json.RawMessage(`{`)}}},
 		Finished{Result: Result{Raw: json.RawMessage(`nonsense`)}},
 	} {
 		_, _, err := EncodeInput(in)

@@ -39,6 +39,12 @@ type (
 		CallID string
 		Part   Blocks
 	}
+	// PlanChanged is the whole of the agent's plan, as it is now.
+	PlanChanged struct{ Entries []PlanEntry }
+	// TitleChanged names the session.
+	TitleChanged struct{ Title string }
+	// UsageChanged says how many tokens the latest model request used.
+	UsageChanged struct{ Usage Usage }
 	// ToolFinished settles a call. Each call that was proposed is settled exactly once, before its turn ends.
 	ToolFinished struct{ Result Result }
 )
@@ -51,3 +57,6 @@ func (ToolPreviewed) event() {}
 func (ToolStarted) event()   {}
 func (ToolProgress) event()  {}
 func (ToolFinished) event()  {}
+func (PlanChanged) event()   {}
+func (TitleChanged) event()  {}
+func (UsageChanged) event()  {}

@@ -54,6 +54,7 @@ func ExampleStep() {
 	// loop.Finished
 	// loop.Replied
 	//   emit loop.AgentText
+	//   emit loop.TitleChanged
 	//   end: end_turn
 }
 
@@ -67,7 +68,7 @@ func ExampleReplay() {
 	}
 	s, events := loop.Replay(slices.Values(log))
 	fmt.Println(len(events), "events,", len(s.History()), "messages, idle:", s.Idle())
-	// Output: 3 events, 2 messages, idle: true
+	// Output: 4 events, 2 messages, idle: true
 }
 
 // clock is a tool that tells the time.

@@ -16,6 +16,12 @@ type (
 		Limits Limits `json:"limits,omitzero"`
 		System string `json:"system,omitempty"`
 	}
+	// Chosen sets an option of the session: its mode, its model, and others that only the shell knows. It may come at any
+	// time, in a turn too.
+	Chosen struct {
+		Option string `json:"option"`
+		Value  string `json:"value"`
+	}
 	// Prompted begins a turn. Context is what the harness tells the model along with the prompt (the date, the
 	// workspace, its instructions); clients never see it.
 	Prompted struct {
@@ -90,6 +96,7 @@ type (
 )
 
 func (Configured) input()  {}
+func (Chosen) input()      {}
 func (Prompted) input()    {}
 func (Streamed) input()    {}
 func (Replied) input()     {}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Arguments as providers send them (C042): nothing is an empty object, an object in a string is that object, and the
@@ -63,7 +64,7 @@ func FuzzNewCall(f *testing.F) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	assert.EqualError(t, &Failure{Kind: FailAuth, Message: "Set a key."}, "Set a key.")
-	assert.EqualError(t, &NeedsAnswer{Question: Question{Message: "Which size?"}}, "the tool asks: Which size?")
+	require.EqualError(t, &Failure{Kind: FailAuth, Message: "Set a key."}, "Set a key.")
+	require.EqualError(t, &NeedsAnswer{Question: Question{Message: "Which size?"}}, "the tool asks: Which size?")
 	assert.Equal(t, Result{CallID: "c", Content: Blocks{Text{Text: "no"}}, Failed: true}, Failed("c", "no"))
 }

@@ -87,7 +87,7 @@ func (c *checker) step(in Input) error {
 		}
 		_, config := in.(Configured)
 		_, compact := in.(Compacted)
-		if len(effects) == 0 && !config && !(compact && !c.open) && snapshot(next) != before {
+		if len(effects) == 0 && !config && (!compact || c.open) && snapshot(next) != before {
 			return fmt.Errorf("%#v has no effect and changes the state", in)
 		}
 		c.inputs = append(c.inputs, in)
@@ -134,7 +134,7 @@ func (c *checker) effect(in Input, e Effect, last bool) error {
 		if err := c.allFinished(); err != nil {
 			return err
 		}
-		return paired(v.Request.Messages, false)
+		return paired(v.Request.Messages)
 	case PreviewCall:
 		return c.call(v.Call.ID, "preview", func(k *known) bool { ok := !k.previewing; k.previewing = true; return ok })
 	case AskUser:
@@ -166,7 +166,7 @@ func (c *checker) effect(in Input, e Effect, last bool) error {
 			return err
 		}
 		c.turn = len(c.ids)
-		return paired(c.s.History(), false)
+		return paired(c.s.History())
 	}
 	return fmt.Errorf("unknown effect %T", e)
 }

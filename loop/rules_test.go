@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -178,13 +179,13 @@ func TestAlwaysRules(t *testing.T) {
 func widened(p Preview) []Preview {
 	more := Subject{Words: []string{"rm", "-rf", "/"}}
 	out := []Preview{
-		{Subjects: append(p.Subjects[:len(p.Subjects):len(p.Subjects)], more)},
+		{Subjects: append(slices.Clip(p.Subjects), more)},
 		{Subjects: p.Subjects, Caution: "it redirects"},
 		{Subjects: []Subject{{Words: []string{"also"}}}},
 	}
 	for i, s := range p.Subjects {
 		longer := Preview{Subjects: append([]Subject(nil), p.Subjects...)}
-		longer.Subjects[i].Words = append(s.Words[:len(s.Words):len(s.Words)], "--force")
+		longer.Subjects[i].Words = append(slices.Clip(s.Words), "--force")
 		shorter := Preview{Subjects: append([]Subject(nil), p.Subjects...)}
 		shorter.Subjects[i].Words = s.Words[:len(s.Words)-1]
 		joined := Preview{Subjects: append([]Subject(nil), p.Subjects...)}
@@ -207,7 +208,7 @@ func TestVerdictText(t *testing.T) {
 		assert.Equal(t, v, got)
 	}
 	var v Verdict
-	assert.EqualError(t, v.UnmarshalText([]byte("Allow")), `verdict "Allow": use allow, ask or deny`)
+	require.EqualError(t, v.UnmarshalText([]byte("Allow")), `verdict "Allow": use allow, ask or deny`)
 	assert.Equal(t, "verdict 9", Verdict(9).String())
 }
 

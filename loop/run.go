@@ -18,6 +18,9 @@ type Runner struct {
 	Log   Log   // nil: nothing is kept
 	// Key makes the idempotency key of a call, the same whenever it is asked for the same call; nil: there are none.
 	Key func(callID string) string
+	// Inbox brings inputs from outside of the turn while one runs, such as Chosen; nil: none. What is taken from it is
+	// logged and stepped, also when the turn has been cancelled meanwhile.
+	Inbox <-chan Input
 	// Crashed hears of a panic in a tool or a model, which is settled like any other failure; may be nil.
 	Crashed func(what string, value any, stack []byte)
 }
@@ -121,6 +124,8 @@ func (t *turn) next(ctx context.Context) Input {
 	select {
 	case <-ctx.Done():
 		return Cancelled{}
+	case in := <-t.runner.Inbox:
+		return in
 	case in := <-t.inputs:
 		if ctx.Err() != nil {
 			return Cancelled{}
@@ -302,9 +307,9 @@ func (t *turn) askForm(e AskForm) (in Input) {
 	return Answered{CallID: id, Answer: answer}
 }
 
-// caught turns a panic of the function that defers it into a failure.
+// caught turns a panic of the function that defers it, itself, into a failure.
 func (t *turn) caught(what string, settle func(text string)) {
-	v := recover() //nolint:revive // it is deferred itself, by each of its callers
+	v := recover()
 	if v == nil {
 		return
 	}

@@ -45,12 +45,21 @@ func TestCancelRun(t *testing.T) {
 		"while it previews": {[]loop.Tool{tool{spec: free("slow"), preview: func(ctx context.Context, _ loop.Call) (loop.Preview, error) {
 			return loop.Preview{}, hang(ctx)
 		}}}, calling("slow"), map[string]string{"call_1_1": before}},
-		"while it asks": {[]loop.Tool{tool{spec: loop.Spec{Name: "asks"}}}, calling("asks", "asks"),
-			map[string]string{"call_1_1": before, "call_1_2": before}},
-		"while it runs": {[]loop.Tool{hanging("sleep", loop.Spec{Default: loop.Allow})}, calling("sleep", "sleep"),
-			map[string]string{"call_1_1": during, "call_1_2": before}},
-		"while two run": {[]loop.Tool{hanging("sleep", loop.Spec{Default: loop.Allow, Parallel: true}), tool{spec: loop.Spec{Name: "quick", Default: loop.Allow, Parallel: true}}},
-			calling("sleep", "quick", "sleep"), map[string]string{"call_1_1": during, "call_1_2": "done", "call_1_3": during}},
+		"while it asks": {
+			[]loop.Tool{tool{spec: loop.Spec{Name: "asks"}}},
+			calling("asks", "asks"),
+			map[string]string{"call_1_1": before, "call_1_2": before},
+		},
+		"while it runs": {
+			[]loop.Tool{hanging("sleep", loop.Spec{Default: loop.Allow})},
+			calling("sleep", "sleep"),
+			map[string]string{"call_1_1": during, "call_1_2": before},
+		},
+		"while two run": {
+			[]loop.Tool{hanging("sleep", loop.Spec{Default: loop.Allow, Parallel: true}), tool{spec: loop.Spec{Name: "quick", Default: loop.Allow, Parallel: true}}},
+			calling("sleep", "quick", "sleep"),
+			map[string]string{"call_1_1": during, "call_1_2": "done", "call_1_3": during},
+		},
 		"while its question is open": {[]loop.Tool{picky()}, calling("sell"), map[string]string{"call_1_1": during}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +126,9 @@ func TestCancelBeforeTheTurn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	sc.ends(ctx, "hi", loop.StopCancelled)
-	assert.Equal(t, []loop.Event{loop.UserText{MessageID: "u", Part: loop.Text{Text: "hi"}}}, sc.events)
+	assert.Equal(t, []loop.Event{
+		loop.UserText{MessageID: "u", Part: loop.Text{Text: "hi"}}, loop.TitleChanged{Title: "hi"},
+	}, sc.events)
 }
 
 // A cancel from the sink, at any event of a turn, still ends it in good order.

@@ -12,6 +12,10 @@ type State struct {
 	limits Limits
 	system string
 
+	options []choice // sorted by their names
+	title   string
+	titled  bool // the client knows the title
+
 	history []Message
 	turn    int
 	phase   phase

@@ -44,6 +44,8 @@ func (m *machine) step(in Input) {
 	switch v := in.(type) {
 	case Configured:
 		m.s.specs, m.s.rules, m.s.limits, m.s.system = v.Specs, v.Rules, v.Limits, v.System
+	case Chosen:
+		m.chosen(v)
 	case Prompted:
 		m.prompted(v)
 	case Streamed:
@@ -64,7 +66,7 @@ func (m *machine) step(in Input) {
 		m.answered(v)
 	case Progressed:
 		if m.find(v.CallID, running) >= 0 {
-			m.emit(ToolProgress{CallID: v.CallID, Part: v.Part})
+			m.emit(ToolProgress(v))
 		}
 	case Finished:
 		if i := m.find(v.Result.CallID, running); i >= 0 {
@@ -99,6 +101,9 @@ func (m *machine) prompted(v Prompted) {
 	for _, b := range v.Content {
 		m.emit(UserText{MessageID: v.MessageID, Part: b})
 	}
+	if m.s.title == "" {
+		m.s.title = titleOf(v.Content)
+	}
 	m.ask()
 }
 
@@ -120,8 +125,17 @@ func (m *machine) ask() {
 }
 
 func (m *machine) end(reason StopReason) {
-	m.s.phase, m.s.slots, m.s.partial = idle, nil, nil
+	m.rest()
 	m.do(EndTurn{Reason: reason})
+}
+
+// rest ends what a turn holds, and tells the session's title once there has been an exchange.
+func (m *machine) rest() {
+	m.s.phase, m.s.slots, m.s.partial = idle, nil, nil
+	if m.s.title != "" && !m.s.titled {
+		m.s.titled = true
+		m.emit(TitleChanged{Title: m.s.title})
+	}
 }
 
 func (m *machine) streamed(v Streamed) {
@@ -144,7 +158,9 @@ func (m *machine) replied(v Replied) {
 	if m.s.phase != asking {
 		return
 	}
-	m.s.usage = v.Usage
+	if m.s.usage = v.Usage; v.Usage != (Usage{}) {
+		m.emit(UsageChanged{Usage: v.Usage})
+	}
 	m.sayUnstreamed(v.Message.Content)
 	if v.Stop == StopRefusal {
 		m.s.history = m.s.history[:m.s.tally.start]
@@ -186,7 +202,7 @@ func (m *machine) sayUnstreamed(content Blocks) {
 			if !thought && v.Text != "" {
 				m.say(ChunkThought, v.Text)
 			}
-		case Image, Audio, Link, Resource, Diff, Terminal, Other:
+		case Image, Audio, Link, Resource, Diff, Terminal, Plan, Other:
 		}
 	}
 }
@@ -196,8 +212,8 @@ func (m *machine) modelFailed(v ModelFailed) {
 		return
 	}
 	m.keepPartial()
-	m.s.phase, m.s.slots, m.s.partial = idle, nil, nil
-	m.do(FailTurn{Failure: v.Failure})
+	m.rest()
+	m.do(FailTurn(v))
 }
 
 // keepPartial leaves in history what the model had said when its reply broke off. Thoughts alone are nothing said: a

@@ -159,7 +159,7 @@ func TestCutCalls(t *testing.T) {
 		"ToolProposed call_1_1", "ToolProposed call_1_2", "ToolFinished call_1_1", "ToolFinished call_1_2", "AskModel",
 	}, names(effects))
 	assert.Contains(t, TextOf(only[AskModel](effects)[0].Request.Messages[2].Results[0].Content), "cut off by its token limit")
-	assert.NoError(t, paired(p.s.History(), false))
+	require.NoError(t, paired(p.s.History()))
 
 	p.in(calls("look"))
 	p.in(ran("call_1_3")...) // a whole reply between two cut ones
@@ -168,7 +168,7 @@ func TestCutCalls(t *testing.T) {
 	effects = p.in(cut)
 	assert.Equal(t, EndTurn{Reason: StopMaxTokens}, effects[len(effects)-1])
 	assert.Len(t, p.settledOnce(), 7)
-	assert.NoError(t, paired(p.s.History(), false))
+	require.NoError(t, paired(p.s.History()))
 
 	p.in(prompt("again"), cut) // the count is the turn's
 	assert.False(t, p.s.Idle())
@@ -184,7 +184,7 @@ func TestRequestLimit(t *testing.T) {
 	effects := p.in(ran("call_1_2")...)
 	assert.Equal(t, EndTurn{Reason: StopMaxRequests}, effects[len(effects)-1])
 	assert.Empty(t, only[AskModel](effects))
-	assert.NoError(t, paired(p.s.History(), false))
+	require.NoError(t, paired(p.s.History()))
 	assert.Len(t, only[AskModel](p.in(prompt("more"))), 1)
 	p.replays()
 }
@@ -255,7 +255,7 @@ func TestRepeats(t *testing.T) {
 				}
 			}
 			assert.Equal(t, row.ends, ended)
-			assert.NoError(t, paired(p.s.History(), false))
+			require.NoError(t, paired(p.s.History()))
 			p.replays()
 		})
 	}
@@ -275,7 +275,7 @@ func TestCompaction(t *testing.T) {
 		next, effects := Step(p.s, Compacted{Keep: keep, Summary: "sum"})
 		assert.Empty(t, effects)
 		assert.Equal(t, append([]Message{summary}, h[from:]...), next.History(), "keep %d", keep)
-		assert.NoError(t, paired(next.History(), false))
+		require.NoError(t, paired(next.History()))
 	}
 	p.ignores(Compacted{Keep: 6}, Compacted{Keep: 7}, Compacted{Keep: -1})
 

@@ -14,6 +14,7 @@ func everyBlock() Blocks {
 	return Blocks{
 		Text{Text: "a <b> & \u2028 ☕"},
 		Text{},
+		Plan{Entries: []PlanEntry{{Content: "look", Status: "pending", Priority: "high"}}},
 		Thought{Text: "hm", Provider: "p", State: json.RawMessage(`{"sig":"<&>"}`)},
 		Thought{},
 		Image{Data: []byte{0, 255}, MIME: "image/png", URI: "file:///a"},
@@ -97,7 +98,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		assert.NotContains(t, string(body), `\u003c`, "people read this")
 		assert.NotContains(t, string(body), "\n")
 	}
-	assert.Len(t, kinds, 15, "every kind of input, and one that nobody knows")
+	assert.Len(t, kinds, 16, "every kind of input, and one that nobody knows")
 }
 
 func TestCodecForms(t *testing.T) {

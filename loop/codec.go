@@ -15,6 +15,10 @@ func EncodeInput(in Input) (kind string, body json.RawMessage, err error) {
 		kind = "Chosen"
 	case Prompted:
 		kind = "Prompted"
+	case Noted:
+		kind = "Noted"
+	case Revoked:
+		kind = "Revoked"
 	case Streamed:
 		kind = "Streamed"
 	case Replied:
@@ -72,6 +76,10 @@ func DecodeInput(kind string, body json.RawMessage) (Input, error) {
 		return decodeInput[Chosen](kind, body)
 	case "Prompted":
 		return decodeInput[Prompted](kind, body)
+	case "Noted":
+		return decodeInput[Noted](kind, body)
+	case "Revoked":
+		return decodeInput[Revoked](kind, body)
 	case "Streamed":
 		return decodeInput[Streamed](kind, body)
 	case "Replied":

@@ -53,6 +53,8 @@ func everyInput() []Input {
 			Limits: Limits{Requests: 1, Repeats: 2}, System: "s",
 		},
 		Chosen{Option: "mode", Value: "plan"},
+		Noted{MessageID: "m", Content: everyBlock(), Text: "<ok>"},
+		Revoked{Rule: 2},
 		Prompted{Content: Blocks{}},
 		Prompted{MessageID: "m", Content: everyBlock(), Context: everyBlock()},
 		Streamed{},
@@ -98,7 +100,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		assert.NotContains(t, string(body), `\u003c`, "people read this")
 		assert.NotContains(t, string(body), "\n")
 	}
-	assert.Len(t, kinds, 16, "every kind of input, and one that nobody knows")
+	assert.Len(t, kinds, 18, "every kind of input, and one that nobody knows")
 }
 
 func TestCodecForms(t *testing.T) {

@@ -29,6 +29,16 @@ type (
 		Content   Blocks `json:"content"`
 		Context   Blocks `json:"context,omitempty"`
 	}
+	// Noted is an exchange that the model knows nothing of: a command that the harness answered itself.
+	Noted struct {
+		MessageID string `json:"messageId,omitempty"`
+		Content   Blocks `json:"content"`
+		Text      string `json:"text"`
+	}
+	// Revoked takes back a rule that the person's answers added: the one at that place of State.Added. Between turns only.
+	Revoked struct {
+		Rule int `json:"rule"`
+	}
 	// Streamed is text or a thought, as it comes from the model.
 	Streamed struct {
 		Kind ChunkKind `json:"kind"`
@@ -98,6 +108,8 @@ type (
 func (Configured) input()  {}
 func (Chosen) input()      {}
 func (Prompted) input()    {}
+func (Noted) input()       {}
+func (Revoked) input()     {}
 func (Streamed) input()    {}
 func (Replied) input()     {}
 func (ModelFailed) input() {}

@@ -65,8 +65,8 @@ const titleLength = 60
 // Title names the session by the first words of its first prompt; empty before it, or where that has no words.
 func (s State) Title() string { return s.title }
 
-// titleOf is the first line that says something, cut between words.
-func titleOf(content Blocks) string {
+// TitleOf is the title that a session with that first prompt gets: its first line that says something, cut between words.
+func TitleOf(content Blocks) string {
 	for _, b := range content {
 		text, ok := b.(Text)
 		if !ok {

@@ -91,7 +91,7 @@ func TestTitles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, c.want, titleOf(c.content))
+			assert.Equal(t, c.want, TitleOf(c.content))
 		})
 	}
 	s, _ := Step(State{}, Prompted{Content: Blocks{Text{Text: "One"}}})
@@ -115,5 +115,37 @@ func TestPlansAndUsageAreTold(t *testing.T) {
 	assert.Equal(t, Emit{Event: PlanChanged{Entries: entries}}, effects[0])
 	assert.Contains(t, p.events, UsageChanged{Usage: Usage{Input: 7}})
 	p.in(Cancelled{})
+	p.replays()
+}
+
+// A note is told and replayed, and the model never hears of it.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	p := beginWith(t, Configured{})
+	note := Noted{MessageID: "u", Content: Blocks{Text{Text: "/help"}}, Text: "There is help."}
+	effects := p.in(note)
+	assert.Equal(t, []Effect{
+		Emit{Event: UserText{MessageID: "u", Part: Text{Text: "/help"}}},
+		Emit{Event: AgentText{MessageID: "note_1", Text: "There is help."}},
+	}, effects)
+	assert.Equal(t, 1, p.s.Notes())
+	assert.Empty(t, p.s.History())
+	p.in(Prompted{Content: Blocks{Text{Text: "go"}}})
+	p.ignores(note)
+	p.replays()
+}
+
+func TestRevoking(t *testing.T) {
+	t.Parallel()
+	p := beginWith(t, Configured{Specs: []Spec{{Name: "sell"}, {Name: "buy"}}})
+	p.in(Prompted{Content: Blocks{Text{Text: "go"}}},
+		Replied{Message: Message{Calls: []Call{NewCall("", "sell", ""), NewCall("", "buy", "")}}},
+		Previewed{CallID: "call_1_1"}, Decided{CallID: "call_1_1", Outcome: AllowAlways}, Intended{CallID: "call_1_1"})
+	p.ignores(Revoked{Rule: 0})
+	p.in(Cancelled{})
+	require.Len(t, p.s.Added(), 1)
+	p.ignores(Revoked{Rule: 1}, Revoked{Rule: -1})
+	p.in(Revoked{Rule: 0})
+	assert.Empty(t, p.s.Added())
 	p.replays()
 }

@@ -15,6 +15,7 @@ type State struct {
 	options []choice // sorted by their names
 	title   string
 	titled  bool // the client knows the title
+	notes   int
 
 	history []Message
 	turn    int
@@ -98,6 +99,12 @@ func (s State) Usage() Usage { return s.usage }
 
 // Rules are the rules in force: those of the configuration and those that the person's answers added.
 func (s State) Rules() Rules { return slices.Concat(s.rules, s.added) }
+
+// Added are the rules that the person's answers have added, in the order in which they came.
+func (s State) Added() Rules { return slices.Clip(s.added) }
+
+// Notes is how many exchanges there were that the model knows nothing of.
+func (s State) Notes() int { return s.notes }
 
 // Unsettled are the calls of the turn under way that have no result yet.
 func (s State) Unsettled() []Call {

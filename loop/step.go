@@ -48,6 +48,12 @@ func (m *machine) step(in Input) {
 		m.chosen(v)
 	case Prompted:
 		m.prompted(v)
+	case Noted:
+		m.noted(v)
+	case Revoked:
+		if m.s.phase == idle && v.Rule >= 0 && v.Rule < len(m.s.added) {
+			m.s.added = slices.Delete(slices.Clone(m.s.added), v.Rule, v.Rule+1)
+		}
 	case Streamed:
 		m.streamed(v)
 	case Replied:
@@ -102,9 +108,20 @@ func (m *machine) prompted(v Prompted) {
 		m.emit(UserText{MessageID: v.MessageID, Part: b})
 	}
 	if m.s.title == "" {
-		m.s.title = titleOf(v.Content)
+		m.s.title = TitleOf(v.Content)
 	}
 	m.ask()
+}
+
+func (m *machine) noted(v Noted) {
+	if m.s.phase != idle {
+		return
+	}
+	m.s.notes++
+	for _, b := range v.Content {
+		m.emit(UserText{MessageID: v.MessageID, Part: b})
+	}
+	m.emit(AgentText{MessageID: fmt.Sprintf("note_%d", m.s.notes), Text: v.Text})
 }
 
 // ask sends the model what there is, unless the turn has had all its requests.

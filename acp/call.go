@@ -40,7 +40,7 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 	}
 	asking, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	defer context.AfterFunc(c.hearing, func() { giveUp(ErrClosed) })()
+	defer context.AfterFunc(c.hearing, func() { giveUp(ErrClosed) })() //nolint:contextcheck // the connection's own, which may end before ctx
 	id := c.nextID.Add(1)
 	c.stream.calls.begin(id)
 	sent := make(chan error, 1)

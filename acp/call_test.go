@@ -23,7 +23,7 @@ func asker(asked chan<- error) *agentStub {
 		})
 		asked <- err
 		if ctx.Err() != nil {
-			return StopCancelled, nil
+			return StopCancelled, nil //nolint:nilerr // a turn that was cancelled ends so, without an error
 		}
 		if err != nil {
 			return "", err
@@ -84,16 +84,16 @@ func TestPermissionAnsweredBadly(t *testing.T) {
 }
 
 // assertSameMessage compares messages whose numbers float64 cannot hold.
-func assertSameMessage(t testing.TB, want, got string) {
-	t.Helper()
+func assertSameMessage(tb testing.TB, want, got string) {
+	tb.Helper()
 	decode := func(text string) map[string]any {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.UseNumber()
 		var m map[string]any
-		require.NoError(t, d.Decode(&m), "%s", text)
+		require.NoError(tb, d.Decode(&m), "%s", text)
 		return m
 	}
-	assert.Equal(t, decode(want), decode(got))
+	assert.Equal(tb, decode(want), decode(got))
 }
 
 // A cancelled request takes its own question back; what comes for it later is ignored.

@@ -35,15 +35,15 @@ func (c *clientStub) RequestPermission(ctx context.Context, r *RequestPermission
 }
 
 // join connects an agent and a client; Close of what it returns ends both, and is checked.
-func join(t testing.TB, bind func(*ClientConn) Agent, client Client) *AgentConn {
-	t.Helper()
+func join(tb testing.TB, bind func(*ClientConn) Agent, client Client) *AgentConn {
+	tb.Helper()
 	agentEnd, clientEnd := Pipe()
 	served := make(chan error, 1)
-	go func() { served <- Serve(context.WithoutCancel(t.Context()), agentEnd, bind, Options{}) }()
-	conn := Dial(context.WithoutCancel(t.Context()), clientEnd, client, Options{})
-	t.Cleanup(func() {
-		assert.NoError(t, conn.Close())
-		assert.NoError(t, <-served)
+	go func() { served <- Serve(context.WithoutCancel(tb.Context()), agentEnd, bind, Options{}) }()
+	conn := Dial(context.WithoutCancel(tb.Context()), clientEnd, client, Options{})
+	tb.Cleanup(func() {
+		assert.NoError(tb, conn.Close())
+		assert.NoError(tb, <-served)
 		<-conn.Done()
 	})
 	return conn
@@ -104,8 +104,9 @@ func TestClientAsksConcurrently(t *testing.T) {
 	for range count {
 		prompts.Go(func() {
 			r, err := conn.Prompt(t.Context(), &PromptRequest{SessionID: "s", Prompt: ContentBlocks{}})
-			assert.NoError(t, err)
-			assert.Equal(t, &PromptResponse{StopReason: StopEndTurn}, r)
+			if assert.NoError(t, err) {
+				assert.Equal(t, &PromptResponse{StopReason: StopEndTurn}, r)
+			}
 		})
 	}
 	prompts.Wait()

@@ -94,7 +94,7 @@ func newConn(ctx context.Context, rwc io.ReadWriteCloser, o Options) *conn {
 // start begins reading. What the connection needs for that must be set by now.
 func (c *conn) start(ctx context.Context) {
 	// jsonrpc2 closes the connection with its context, which must not happen before the last answers are written.
-	c.rpc = jsonrpc2.NewConn(context.WithoutCancel(c.base), c.stream, c, jsonrpc2.SetLogger(debugLog{c.log}))
+	c.rpc = jsonrpc2.NewConn(context.WithoutCancel(ctx), c.stream, c, jsonrpc2.SetLogger(debugLog{c.log}))
 	go c.stream.read() // not before rpc is set; and not waited for, since it may be left behind in a read
 	c.spawn(func() { c.supervise(ctx) })
 }
@@ -202,7 +202,7 @@ func (c *conn) wait() error {
 }
 
 // Handle implements jsonrpc2.Handler. It runs in the reader's goroutine.
-func (c *conn) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
+func (c *conn) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) { //nolint:contextcheck // requests end with base; the context given here never does
 	params := c.stream.takeParams()
 	if req.Notif {
 		c.notified(req.Method, params)
@@ -265,9 +265,9 @@ func (c *conn) perform(ctx context.Context, method string, run func(context.Cont
 	return result, err
 }
 
-// recovered turns a panic of a handler into an internal error of its request.
+// recovered turns a panic of a handler into an internal error of its request. Its callers defer it themselves.
 func (c *conn) recovered(method string, err *error) {
-	if v := recover(); v != nil { //nolint:revive // it is deferred itself, by each of its callers
+	if v := recover(); v != nil {
 		c.log.Error("panic", "method", method, "panic", v, "stack", string(debug.Stack()))
 		*err = &Failure{Kind: "panic", Message: "Internal error"}
 	}

@@ -128,7 +128,7 @@ func TestIDInUse(t *testing.T) {
 		assert.JSONEq(t, `{"jsonrpc":"2.0","id":`+id+`,"result":{"stopReason":"cancelled"}}`, w.ask(cancel("a")))
 	}
 	message := parse(t, func() string { w.send(prompt("1", "a")); return w.ask(prompt("2", "a")) }())
-	assert.Equal(t, `{"kind":"busy"}`, string(message.Error.Data))
+	assert.JSONEq(t, `{"kind":"busy"}`, string(message.Error.Data))
 	assert.JSONEq(t, `{"jsonrpc":"2.0","id":1,"result":{"stopReason":"cancelled"}}`, w.ask(cancel("a")))
 }
 

@@ -149,7 +149,7 @@ func decodeString(p path, raw json.RawMessage, v reflect.Value, how leniency) er
 		return p.fault("must be an absolute path")
 	}
 	v.SetString(s)
-	if closed, ok := v.Interface().(interface{ known() bool }); ok && !closed.known() {
+	if closed, ok := reflect.TypeAssert[interface{ known() bool }](v); ok && !closed.known() {
 		return p.fault("unknown value %s", shorten(strconv.Quote(s)))
 	}
 	return nil

@@ -251,14 +251,14 @@ func TestEnumsMatchTheSchema(t *testing.T) {
 		}
 		checked++
 		assert.ElementsMatch(t, values, enumsInSource()[name], "%s: values", name)
-		_, closed := reflect.New(schemaTypes[name]).Elem().Interface().(interface{ known() bool })
+		_, closed := reflect.TypeAssert[interface{ known() bool }](reflect.New(schemaTypes[name]).Elem())
 		if name != "StopReason" && name != "StringFormat" { // kept open when decoding, so that a newer peer can be understood
 			assert.Equal(t, !open, closed, "%s: closed", name)
 		}
 		v := reflect.New(schemaTypes[name]).Elem()
 		for _, value := range values {
 			v.SetString(value)
-			if k, ok := v.Interface().(interface{ known() bool }); ok {
+			if k, ok := reflect.TypeAssert[interface{ known() bool }](v); ok {
 				assert.True(t, k.known(), "%s: %s", name, value)
 			}
 		}
@@ -360,14 +360,6 @@ func TestErrorCodes(t *testing.T) {
 		CodeParseError, CodeInvalidRequest, CodeMethodNotFound, CodeInvalidParams, CodeInternalError,
 		CodeCancelled, CodeAuthRequired, CodeNotFound,
 	})
-}
-
-// compiled returns the validator of a definition.
-func compiled(t testing.TB, name string) *jsonschema.Schema {
-	t.Helper()
-	schema, err := compiler().Compile("schema.json#/$defs/" + name)
-	require.NoError(t, err)
-	return schema
 }
 
 func compiler() *jsonschema.Compiler {

@@ -111,7 +111,9 @@ func ExampleDial() {
 	if err := agent.Close(); err != nil {
 		fmt.Println(err)
 	}
-	<-served
+	if err := <-served; err != nil {
+		fmt.Println(err)
+	}
 	// Output:
 	// agent: hello
 	// agent: goodbye

@@ -90,27 +90,27 @@ type wire struct {
 }
 
 // connect serves an agent. The wire reads eagerly, so the agent is never held up.
-func connect(t testing.TB, agent *agentStub, o Options) *wire {
-	t.Helper()
-	return connectAs(t, func(c *ClientConn) Agent { agent.client = c; return agent }, o)
+func connect(tb testing.TB, agent *agentStub, o Options) *wire {
+	tb.Helper()
+	return connectAs(tb, func(c *ClientConn) Agent { agent.client = c; return agent }, o)
 }
 
-func connectAs(t testing.TB, bind func(*ClientConn) Agent, o Options) *wire {
-	t.Helper()
+func connectAs(tb testing.TB, bind func(*ClientConn) Agent, o Options) *wire {
+	tb.Helper()
 	agentEnd, clientEnd := Pipe()
-	w := newWire(t, clientEnd)
+	w := newWire(tb, clientEnd)
 	go func() {
 		defer close(w.over)
-		w.err = Serve(context.WithoutCancel(t.Context()), agentEnd, bind, o)
+		w.err = Serve(context.WithoutCancel(tb.Context()), agentEnd, bind, o)
 	}()
-	t.Cleanup(func() { w.close(); <-w.over })
+	tb.Cleanup(func() { w.close(); <-w.over })
 	return w
 }
 
-func newWire(t testing.TB, end io.ReadWriteCloser) *wire {
-	t.Helper()
-	w := &wire{t: t, end: end, lines: make(chan string, 1<<14), over: make(chan struct{})}
-	w.close = sync.OnceFunc(func() { assert.NoError(t, end.Close()) })
+func newWire(tb testing.TB, end io.ReadWriteCloser) *wire {
+	tb.Helper()
+	w := &wire{t: tb, end: end, lines: make(chan string, 1<<14), over: make(chan struct{})}
+	w.close = sync.OnceFunc(func() { assert.NoError(tb, end.Close()) })
 	go func() {
 		defer close(w.lines)
 		in := bufio.NewReader(end)
@@ -128,9 +128,9 @@ func newWire(t testing.TB, end io.ReadWriteCloser) *wire {
 }
 
 // ready is connect with initialize done.
-func ready(t testing.TB, agent *agentStub, o Options) *wire {
-	t.Helper()
-	w := connect(t, agent, o)
+func ready(tb testing.TB, agent *agentStub, o Options) *wire {
+	tb.Helper()
+	w := connect(tb, agent, o)
 	w.initialize(`{}`)
 	return w
 }
@@ -237,20 +237,20 @@ type response struct {
 	} `json:"error"`
 }
 
-func parse(t testing.TB, line string) response {
-	t.Helper()
+func parse(tb testing.TB, line string) response {
+	tb.Helper()
 	var r response
-	require.NoError(t, json.Unmarshal([]byte(line), &r))
+	require.NoError(tb, json.Unmarshal([]byte(line), &r))
 	return r
 }
 
 // refused checks that a line is an error with a code for a request, and returns its message.
-func refused(t testing.TB, line, id string, code int64) string {
-	t.Helper()
-	r := parse(t, line)
-	require.NotNil(t, r.Error, "%s", line)
-	assert.Equal(t, code, r.Error.Code, "%s", line)
-	assert.Equal(t, id, string(r.ID), "%s", line)
-	assert.NotEmpty(t, r.Error.Message)
+func refused(tb testing.TB, line, id string, code int64) string {
+	tb.Helper()
+	r := parse(tb, line)
+	require.NotNil(tb, r.Error, "%s", line)
+	assert.Equal(tb, code, r.Error.Code, "%s", line)
+	assert.Equal(tb, id, string(r.ID), "%s", line)
+	assert.NotEmpty(tb, r.Error.Message)
 	return r.Error.Message
 }

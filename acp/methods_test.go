@@ -106,16 +106,16 @@ func (*fullClient) Extension(_ context.Context, _ string, params json.RawMessage
 }
 
 // meta is the protocol's own list of methods.
-func meta(t testing.TB) (agent, client map[string]string) {
-	t.Helper()
+func meta(tb testing.TB) (agent, client map[string]string) {
+	tb.Helper()
 	data, err := os.ReadFile("testdata/meta.json")
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	var m struct {
 		AgentMethods, ClientMethods map[string]string
 	}
-	require.NoError(t, json.Unmarshal(data, &m))
-	require.NotEmpty(t, m.AgentMethods)
-	require.NotEmpty(t, m.ClientMethods)
+	require.NoError(tb, json.Unmarshal(data, &m))
+	require.NotEmpty(tb, m.AgentMethods)
+	require.NotEmpty(tb, m.ClientMethods)
 	return m.AgentMethods, m.ClientMethods
 }
 

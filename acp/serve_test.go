@@ -21,11 +21,11 @@ import (
 // newLineReader reads lines only when asked for one.
 func newLineReader(r io.Reader) func(testing.TB) string {
 	in := bufio.NewReader(r)
-	return func(t testing.TB) string {
-		t.Helper()
+	return func(tb testing.TB) string {
+		tb.Helper()
 		line, err := in.ReadString('\n')
-		require.NoError(t, err)
-		require.NoError(t, checkLine(line))
+		require.NoError(tb, err)
+		require.NoError(tb, checkLine(line))
 		return line[:len(line)-1]
 	}
 }
@@ -71,13 +71,13 @@ func TestEndInATurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				agent := &agentStub{}
 				began := make(chan struct{}, 2)
+				var asked, cause, said error // what the turn saw at its end
 				agent.prompt = turnOf(func(ctx context.Context) (StopReason, error) {
 					began <- struct{}{}
-					_, err := agent.client.RequestPermission(ctx, &RequestPermissionRequest{SessionID: "s", Options: []PermissionOption{}})
-					assert.Error(t, err)
+					_, asked = agent.client.RequestPermission(ctx, &RequestPermissionRequest{SessionID: "s", Options: []PermissionOption{}})
 					<-ctx.Done()
-					assert.ErrorIs(t, context.Cause(ctx), ErrClosed)
-					assert.NoError(t, agent.say(ctx, "bye"))
+					cause = context.Cause(ctx)
+					said = agent.say(ctx, "bye")
 					return StopCancelled, nil
 				})
 				agentEnd, clientEnd := Pipe()
@@ -96,6 +96,9 @@ func TestEndInATurn(t *testing.T) {
 				rest := w.rest()
 				<-w.over
 				require.NoError(t, w.err)
+				require.Error(t, asked)
+				require.ErrorIs(t, cause, ErrClosed)
+				require.NoError(t, said)
 				assert.Zero(t, time.Since(begin))
 				assert.Contains(t, rest, `{"id":1,"result":{"stopReason":"cancelled"},"jsonrpc":"2.0"}`)
 				w.close()

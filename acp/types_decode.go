@@ -52,7 +52,7 @@ func decodeField(p path, raw json.RawMessage, f field, v reflect.Value) error {
 	fresh := reflect.New(v.Type()).Elem()
 	err := decodeValue(p, raw, fresh, f.how)
 	if err != nil && forgiving {
-		return nil //nolint:nilerr // the schema says that a malformed value of this field counts as absent
+		return nil // the schema says that a malformed value of this field counts as absent
 	}
 	if err == nil {
 		v.Set(fresh)
@@ -61,7 +61,7 @@ func decodeField(p path, raw json.RawMessage, f field, v reflect.Value) error {
 }
 
 func isOpt(v reflect.Value) bool {
-	_, ok := v.Addr().Interface().(settable)
+	_, ok := reflect.TypeAssert[settable](v.Addr())
 	return ok
 }
 
@@ -76,7 +76,7 @@ func decodeList(p path, raw json.RawMessage, v reflect.Value, how leniency) erro
 		err := decodeValue(p.at(i), item, one, how&abs)
 		i++
 		if err != nil && how&skip != 0 {
-			return nil //nolint:nilerr // the schema says that malformed members of this list are dropped
+			return nil // the schema says that malformed members of this list are dropped
 		}
 		if err == nil {
 			list = reflect.Append(list, one)

@@ -30,8 +30,8 @@ func schemaName(name string) string {
 	} {
 		name = strings.ReplaceAll(name, of.from, of.to)
 	}
-	if strings.HasSuffix(name, "ID") {
-		name = strings.TrimSuffix(name, "ID") + "Id"
+	if stem, ok := strings.CutSuffix(name, "ID"); ok {
+		name = stem + "Id"
 	}
 	return name
 }

@@ -52,12 +52,12 @@ type ClientSessionCapabilities struct {
 	Meta          map[string]json.RawMessage        `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// CompactionCapabilities, when present, lets an agent send [CompactionUpdate] and [CompactionSummaryChunk].
+// CompactionCapabilities lets an agent send [CompactionUpdate] and [CompactionSummaryChunk], when present.
 type CompactionCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// NoticeCapabilities, when present, lets an agent send [Notice].
+// NoticeCapabilities lets an agent send [Notice], when present.
 type NoticeCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
@@ -68,7 +68,7 @@ type SessionConfigOptionsCapabilities struct {
 	Meta    map[string]json.RawMessage       `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// BooleanConfigOptionCapabilities, when present, lets an agent offer a [SessionConfigBoolean].
+// BooleanConfigOptionCapabilities lets an agent offer a [SessionConfigBoolean], when present.
 type BooleanConfigOptionCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
@@ -86,12 +86,12 @@ type ElicitationCapabilities struct {
 	Meta map[string]json.RawMessage   `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// ElicitationFormCapabilities, when present, lets an agent ask by form.
+// ElicitationFormCapabilities lets an agent ask by form, when present.
 type ElicitationFormCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// ElicitationURLCapabilities, when present, lets an agent send the person to a URL.
+// ElicitationURLCapabilities lets an agent send the person to a URL, when present.
 type ElicitationURLCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
@@ -131,27 +131,27 @@ type SessionCapabilities struct {
 	Meta                  map[string]json.RawMessage                `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// SessionListCapabilities, when present, offers session/list.
+// SessionListCapabilities offers session/list, when present.
 type SessionListCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// SessionDeleteCapabilities, when present, offers session/delete.
+// SessionDeleteCapabilities offers session/delete, when present.
 type SessionDeleteCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// SessionAdditionalDirectoriesCapabilities, when present, offers sessions with more than one root.
+// SessionAdditionalDirectoriesCapabilities offers sessions with more than one root, when present.
 type SessionAdditionalDirectoriesCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// SessionResumeCapabilities, when present, offers session/resume.
+// SessionResumeCapabilities offers session/resume, when present.
 type SessionResumeCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// SessionCloseCapabilities, when present, offers session/close.
+// SessionCloseCapabilities offers session/close, when present.
 type SessionCloseCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
@@ -162,7 +162,7 @@ type AgentAuthCapabilities struct {
 	Meta   map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// LogoutCapabilities, when present, offers logout.
+// LogoutCapabilities offers logout, when present.
 type LogoutCapabilities struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty" acp:"lenient"`
 }

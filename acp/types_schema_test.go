@@ -62,7 +62,7 @@ func TestZeroValuesEncode(t *testing.T) {
 		}
 		raw, err := json.Marshal(reflect.New(typ).Elem().Interface())
 		if err != nil {
-			assert.ErrorContains(t, err, "encoding JSON: ", name)
+			require.ErrorContains(t, err, "encoding JSON: ", name)
 			continue
 		}
 		assert.NotContains(t, strings.ReplaceAll(string(raw), `"requestId":null`, ""), "null", name)

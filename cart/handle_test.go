@@ -202,7 +202,7 @@ func ExampleHandle() {
 		if err := json.Unmarshal(result, &shown); err != nil {
 			panic(err)
 		}
-		fmt.Println(string(shown.StructuredContent)) //nolint:forbidigo // an example's output
+		fmt.Println(string(shown.StructuredContent))
 		return store
 	}
 	store := say(Store{}, `"name":"create_order"`)

@@ -66,8 +66,7 @@ func named(name string) string {
 
 // menuSyntax says where a menu stops being a JSON list.
 func menuSyntax(data []byte, err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		before := data[:min(int(syntax.Offset), len(data))]
 		return fmt.Errorf("reading the menu: line %d: %w", 1+bytes.Count(before, []byte("\n")), err)
 	}

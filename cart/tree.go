@@ -2,9 +2,12 @@ package cart
 
 import "iter"
 
+// ordered is a key: compare says with its sign whether it comes before the other one, is the same, or comes behind it.
+type ordered[K any] interface{ compare(other K) int }
+
 // tree is a balanced search tree (AVL) whose nodes never change: put and remove share all but one path with the tree
 // they started from, so every older version stays whole. A nil tree is empty.
-type tree[K interface{ compare(K) int }, V any] struct {
+type tree[K ordered[K], V any] struct {
 	key         K
 	value       V
 	left, right *tree[K, V]
@@ -82,12 +85,12 @@ func (t *tree[K, V]) tall() int {
 	return t.height
 }
 
-func join[K interface{ compare(K) int }, V any](left, right *tree[K, V], key K, value V) *tree[K, V] {
+func join[K ordered[K], V any](left, right *tree[K, V], key K, value V) *tree[K, V] {
 	return &tree[K, V]{key: key, value: value, left: left, right: right, height: 1 + max(left.tall(), right.tall())}
 }
 
 // balance joins two trees whose heights differ by two at most.
-func balance[K interface{ compare(K) int }, V any](left, right *tree[K, V], key K, value V) *tree[K, V] {
+func balance[K ordered[K], V any](left, right *tree[K, V], key K, value V) *tree[K, V] {
 	switch tilt := left.tall() - right.tall(); {
 	case tilt > 1 && left.left.tall() >= left.right.tall():
 		return join(left.left, join(left.right, right, key, value), left.key, left.value)

@@ -111,7 +111,7 @@ func ExampleRunner() {
 			fmt.Println("tool:", loop.TextOf(v.Result.Content))
 		case loop.AgentText:
 			fmt.Println("agent:", v.Text)
-		case loop.AgentThought, loop.ToolProposed, loop.ToolStarted, loop.ToolProgress:
+		default: // not shown here
 		}
 		return nil
 	})

@@ -76,8 +76,9 @@ func aside(e Effect) bool {
 	switch emit.Event.(type) {
 	case TitleChanged, UsageChanged:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // ignores says that inputs change nothing and have no effects.

@@ -68,7 +68,7 @@ func (c *checker) fits(in Input) bool {
 		return c.take(want{"result", v.Result.CallID})
 	case Cancelled:
 		return c.open
-	case Configured, Compacted, Unknown:
+	case Configured, Chosen, Noted, Revoked, Compacted, Unknown:
 	}
 	return false
 }
@@ -223,7 +223,7 @@ func (c *checker) event(e Event) error {
 		if ok {
 			k.finished = true
 		}
-	case UserText, AgentText, AgentThought:
+	case UserText, AgentText, AgentThought, PlanChanged, TitleChanged, UsageChanged:
 	}
 	if !ok {
 		return fmt.Errorf("%#v is out of order", e)

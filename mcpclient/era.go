@@ -104,7 +104,7 @@ func (c *conn) judge(a *answer) (found finding, again bool, err error) {
 	}
 	var d discovered
 	if json.Unmarshal(a.result, &d) != nil || len(d.Supported) == 0 {
-		return foundLegacy, false, nil
+		return foundLegacy, false, nil //nolint:nilerr // an answer that is no discover result is a finding
 	}
 	switch {
 	case slices.Contains(d.Supported, modernVersion):

@@ -39,8 +39,7 @@ func (c *Client) pages(ctx context.Context, key string, page pager) ([]json.RawM
 	for range maxPages {
 		ask := func(ctx context.Context) (mcp.Meta, error) { return page(ctx, cursor) }
 		raw, err := c.request(ctx, ask)
-		var rpc *RPCError
-		if errors.As(err, &rpc) {
+		if _, ok := errors.AsType[*RPCError](err); ok {
 			raw, err = c.request(ctx, ask)
 		}
 		if err != nil {
@@ -57,7 +56,7 @@ func (c *Client) pages(ctx context.Context, key string, page pager) ([]json.RawM
 		all = append(all, entries...)
 		var next *string
 		if json.Unmarshal(p["nextCursor"], &next) != nil || next == nil {
-			return all, nil
+			return all, nil //nolint:nilerr // a cursor that is none is the end of the list
 		}
 		if seen[*next] {
 			c.log.Warn("server repeats a page of a list; the list ends here", "server", c.server.Name, "list", key)

@@ -43,7 +43,7 @@ func TestKilledClient(t *testing.T) {
 }
 
 // TestNothingLeaks is a part of case C070: servers that come and go leave no file and no process behind.
-func TestNothingLeaks(t *testing.T) { //nolint:paralleltest // it counts the files of the whole process
+func TestNothingLeaks(t *testing.T) { // not parallel: it counts the files of the whole process
 	files := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
 		require.NoError(t, err)

@@ -114,7 +114,8 @@ func TestResults(t *testing.T) {
 			`{"content":[{"type":"resource_link","uri":"a:b","name":"n","size":1e3},{"type":"resource","resource":{"uri":"u","text":""}},` +
 				`{"type":"resource","resource":{"uri":"u","mimeType":"m","blob":"AAE="}}]}`,
 			loop.Result{Content: loop.Blocks{
-				loop.Link{URI: "a:b", Name: "n", Size: 1000}, loop.Resource{URI: "u"},
+				loop.Link{URI: "a:b", Name: "n", Size: 1000},
+				loop.Resource{URI: "u"},
 				loop.Resource{URI: "u", MIME: "m", Blob: []byte{0, 1}},
 			}},
 		},

@@ -115,7 +115,7 @@ func (t *readTool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loo
 	}
 	blocks, err := client.ReadResource(ctx, args.URI)
 	var rpc *RPCError
-	if errors.As(err, &rpc) && (rpc.Code == jsonrpc.CodeInvalidParams || rpc.Code == mcp.CodeResourceNotFound) {
+	if errors.As(err, &rpc) && (rpc.Code == jsonrpc.CodeInvalidParams || rpc.Code == codeResourceNotFound) {
 		return loop.Result{}, fmt.Errorf("%w%s", err, known(ctx, client))
 	}
 	if err != nil {
@@ -123,6 +123,10 @@ func (t *readTool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loo
 	}
 	return loop.Result{CallID: j.Call.ID, Content: blocks}, nil
 }
+
+// codeResourceNotFound is what servers before revision 2026-07-28 answer for a resource that they do not have; newer ones
+// say that the params are invalid.
+const codeResourceNotFound = -32002
 
 // maxKnown bounds the list of resources in an error.
 const maxKnown = 30

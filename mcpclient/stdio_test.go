@@ -25,7 +25,7 @@ func requireNobody(t *testing.T, dir string) {
 	t.Helper()
 	noted, err := os.ReadFile(filepath.Join(dir, "pids"))
 	require.NoError(t, err)
-	for _, field := range strings.Fields(string(noted)) {
+	for field := range strings.FieldsSeq(string(noted)) {
 		pid, err := strconv.Atoi(field)
 		require.NoError(t, err)
 		if syscall.Kill(pid, 0) != nil {

@@ -36,19 +36,20 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	out := os.Stdout //nolint:forbidigo // when this program is a server, that is where the protocol goes
 	if conf := os.Getenv(stubVar); conf != "" {
 		var s stub
 		if err := json.Unmarshal([]byte(conf), &s); err != nil {
 			os.Exit(90)
 		}
-		os.Exit(s.serve(os.Stdin, os.Stdout))
+		os.Exit(s.serve(os.Stdin, out))
 	}
 	if conf := os.Getenv(clientVar); conf != "" {
 		os.Exit(beClient(conf))
 	}
 	if legacy := os.Getenv(cartVar); legacy != "" {
 		o := cart.Options{Legacy: legacy == "legacy"}
-		if err := cart.Serve(context.Background(), os.Stdin, os.Stdout, o); err != nil {
+		if err := cart.Serve(context.Background(), os.Stdin, out, o); err != nil {
 			os.Exit(91)
 		}
 		os.Exit(0)
@@ -86,6 +87,7 @@ type stub struct {
 	Dir       string // where it writes what it gets (in), and the process ids of itself and its child (pids)
 
 	out *bufio.Writer
+	end io.Closer // of what is behind out
 }
 
 type page struct {
@@ -107,8 +109,8 @@ type request struct {
 	} `json:"params"`
 }
 
-func (s *stub) serve(in io.Reader, out io.Writer) int {
-	s.out = bufio.NewWriter(out)
+func (s *stub) serve(in io.Reader, out io.WriteCloser) int {
+	s.out, s.end = bufio.NewWriter(out), out
 	if s.Alive != "" {
 		f, err := os.OpenFile(s.Alive, os.O_WRONLY, 0)
 		if err != nil {
@@ -312,7 +314,7 @@ func (s *stub) call(r *request) (code int, stop bool) {
 		fmt.Fprintln(os.Stderr, "out of \x1b[31mmilk")
 		return 5, true
 	case "hush": // it lives on without its output
-		_ = os.Stdout.Close()
+		_ = s.end.Close()
 	case "ask":
 		s.raw(`{"jsonrpc":"2.0","id":77,"method":"ping"}` + "\n")
 		s.raw(`{"jsonrpc":"2.0","id":78,"method":"elicitation/create","params":{"message":"size?"}}` + "\n")

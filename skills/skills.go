@@ -120,8 +120,10 @@ func Load(sources ...Source) (Set, []Problem) {
 		problems = append(problems, bad...)
 		for _, s := range found {
 			if first, ok := inSource[s.Name]; ok {
-				problems = append(problems, Problem{Path: s.Path, Skipped: true,
-					Cause: fmt.Sprintf("its name %q is taken by %s", s.Name, first)})
+				problems = append(problems, Problem{
+					Path: s.Path, Skipped: true,
+					Cause: fmt.Sprintf("its name %q is taken by %s", s.Name, first),
+				})
 				continue
 			}
 			inSource[s.Name] = s.Path
@@ -144,7 +146,7 @@ func (src Source) load() ([]Skill, []Problem) {
 	if err != nil {
 		return nil, []Problem{{Path: src.label, Cause: plain(err).Error(), Skipped: true}}
 	}
-	defer closer.Close()
+	defer closer.Close() //nolint:errcheck // it was only read
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
 		return nil, []Problem{{Path: src.label, Cause: plain(err).Error(), Skipped: true}}
@@ -185,7 +187,7 @@ func (src Source) one(name string) (Skill, string, error) {
 		}
 		return Skill{}, "", fmt.Errorf("opening its folder: %w", plain(err))
 	}
-	defer closer.Close()
+	defer closer.Close() //nolint:errcheck // it was only read
 	data, err := readFile(dir, "SKILL.md", maxSkillFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Skill{}, "", errNoSkill
@@ -209,7 +211,7 @@ func readFile(dir fs.FS, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, plain(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, plain(err)
@@ -222,8 +224,7 @@ func readFile(dir fs.FS, name string, limit int64) ([]byte, error) {
 
 // plain takes the name of the system call and the path out of a file error.
 func plain(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

@@ -92,8 +92,10 @@ func TestLoad(t *testing.T) {
 	set, problems := Load(Shipped(), Folder(config), Project(project), Folder(filepath.Join(base, "none")), Project(base))
 	inProject := filepath.Join(project, ".agents/skills")
 	assert.ElementsMatch(t, []Problem{
-		{Path: filepath.Join(config, "broken/SKILL.md"), Skipped: true,
-			Cause: "it does not begin with front matter: a line ---, then name and description, then a line ---"},
+		{
+			Path: filepath.Join(config, "broken/SKILL.md"), Skipped: true,
+			Cause: "it does not begin with front matter: a line ---, then name and description, then a line ---",
+		},
 		{Path: filepath.Join(inProject, "far/SKILL.md"), Skipped: true, Cause: "opening its folder: path escapes from parent"},
 		{Path: filepath.Join(inProject, "alias/SKILL.md"), Cause: `its name is "brew" but its folder is "alias"`},
 		{Path: filepath.Join(inProject, "brew/SKILL.md"), Skipped: true, Cause: `its name "brew" is taken by ` + inProject + "/alias/SKILL.md"},

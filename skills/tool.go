@@ -139,7 +139,7 @@ func (s Skill) Files() (files []string, more bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("opening the folder of skill %s: %w", s.Name, plain(err))
 	}
-	defer closer.Close()
+	defer closer.Close() //nolint:errcheck // it was only read
 	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -164,7 +164,7 @@ func (s Skill) File(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("opening the folder of skill %s: %w", s.Name, plain(err))
 	}
-	defer closer.Close()
+	defer closer.Close() //nolint:errcheck // it was only read
 	name = path.Clean(name)
 	data, err := readFile(dir, name, maxSkillFile)
 	if err != nil {

@@ -85,7 +85,7 @@ func (p *player) next() (json.RawMessage, error) {
 	counted := p.names.Count(line)
 	if protocolLevel(counted) {
 		p.aside = append(p.aside, counted)
-		return nil, nil //nolint:nilnil // a line was read, and there is none to return
+		return nil, nil // a line was read, and there is none to return
 	}
 	return counted, nil
 }

@@ -35,19 +35,20 @@ type counter struct {
 	fake     map[string]string // results in place of the cart's, by tool
 }
 
-func newCounter(t testing.TB, menu cart.Menu) *counter {
-	t.Helper()
-	return &counter{t: t, server: "kiosk", env: cart.Env{Caller: "ada", Now: opening, Menu: menu}}
+func newCounter(tb testing.TB, menu cart.Menu) *counter {
+	tb.Helper()
+	return &counter{t: tb, server: "kiosk", env: cart.Env{Caller: "ada", Now: opening, Menu: menu}}
 }
 
-func parseMenu(t testing.TB, text string) cart.Menu {
-	t.Helper()
+func parseMenu(tb testing.TB, text string) cart.Menu {
+	tb.Helper()
 	m, err := cart.ParseMenu(strings.NewReader(text))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return m
 }
 
-func (c *counter) wait(d time.Duration) { c.env.Now += d.Milliseconds() }
+// leaves lets so much time pass that an open order expires.
+func (c *counter) leaves() { c.env.Now += (31 * time.Minute).Milliseconds() }
 
 func (c *counter) specs() []loop.Spec {
 	specs := []loop.Spec{{Name: "read"}, {Name: "other__create_order"}}

@@ -97,7 +97,7 @@ func (p *parser) reset() {
 }
 
 func (p *parser) flush() {
-	if !p.cur.empty() && !(p.clause.chat && len(p.cur.items) == 0) {
+	if !p.cur.empty() && (!p.clause.chat || len(p.cur.items) > 0) {
 		p.u.groups = append(p.u.groups, p.cur)
 		p.into = false
 		if p.mode == modeCorrect {

@@ -42,7 +42,7 @@ func textOf(r loop.Result) string {
 			parts = append(parts, x.Text)
 		case loop.Resource:
 			parts = append(parts, x.Text)
-		case loop.Thought, loop.Image, loop.Audio, loop.Link, loop.Diff, loop.Terminal, loop.Other:
+		case loop.Thought, loop.Image, loop.Audio, loop.Link, loop.Diff, loop.Terminal, loop.Plan, loop.Other:
 		}
 	}
 	return strings.Join(parts, "\n")

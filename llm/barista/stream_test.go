@@ -80,7 +80,8 @@ func TestStreamStopsWhenCancelled(t *testing.T) {
 func TestStreamStopsWithItsConsumer(t *testing.T) {
 	t.Parallel()
 	n := 0
-	for range New().Stream(t.Context(), loop.Request{}) {
+	for _, err := range New().Stream(t.Context(), loop.Request{}) {
+		require.NoError(t, err)
 		n++
 		break
 	}

@@ -115,7 +115,8 @@ func TestHangEndsWithItsContext(t *testing.T) {
 func TestConsumerMayStop(t *testing.T) {
 	t.Parallel()
 	m := scripted.New(scripted.Reply{Text: []string{"a", "b"}, Hang: true})
-	for c := range m.Stream(t.Context(), ask("x")) {
+	for c, err := range m.Stream(t.Context(), ask("x")) {
+		require.NoError(t, err)
 		assert.Equal(t, "a", c.Text)
 		break
 	}
@@ -133,7 +134,7 @@ func TestExpectAndCheck(t *testing.T) {
 	require.NoError(t, err)
 	got, err := play(t.Context(), m, ask("a latte", "a bun"))
 	assert.Empty(t, got)
-	assert.EqualError(t, err, `Reply 2 of the scripted model expects "latte" in the last message, which is "a bun".`)
+	require.EqualError(t, err, `Reply 2 of the scripted model expects "latte" in the last message, which is "a bun".`)
 	_, err = play(t.Context(), m, loop.Request{Messages: []loop.Message{{
 		Role: loop.RoleTool, Results: []loop.Result{loop.Failed("call_1_1", "latte is sold out")},
 	}}})

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
+	"iter"
 	"sync"
 	"time"
 
@@ -14,25 +13,66 @@ import (
 	"github.com/charmbracelet/log"
 )
 
-// Options are what an agent is made of. Log, Store, Open, NewID and Now are required.
+// Options are what an agent is made of. Log, Store, Open, Models, NewID and Now are required.
 type Options struct {
 	Info  acp.Implementation
 	Log   *log.Logger
 	Store Store
-	// Open makes what a session works with. It is called when the session first needs it, and again after it failed.
+	// Open makes what a session works with. It is called when the session first needs it, again after it failed, and
+	// again for another model where Kit.Fits says so.
 	Open func(context.Context, Setup) (*Kit, error)
-	// Check says early, and cheaply, why no session could work: a missing key, for example. May be nil.
-	Check func() error
+	// Models are those that can be chosen; the first one is what a session has that has chosen none.
+	Models func() []Model
+	// Check says early, and cheaply, why a session with that model could not work: a missing key, for example. May be
+	// nil.
+	Check func(model string) error
+	// Commands are the slash commands of a folder, known before anything is opened: its skills. May be nil.
+	Commands func(cwd string) []SlashCommand
+	// Logout forgets stored keys; nil where there are none to forget.
+	Logout func() error
+	// Bypass offers the mode in which nothing asks.
+	Bypass bool
 	// NewID makes the ids of sessions, which match ^sess_[a-z0-9]{16,}$.
 	NewID func() acp.SessionID
 	Now   func() time.Time
 }
 
-// Store keeps the logs of sessions.
+// Model is a model that a session may choose.
+type Model struct {
+	ID, Name string
+	Thinking []string // its levels of thought, the one that holds by itself first; empty where it has none
+	Window   int      // its context window in tokens; 0 where that is not known
+	Offline  bool     // it is built in, and keeps no window
+}
+
+// Info describes a stored session.
+type Info struct {
+	ID      acp.SessionID
+	Cwd     string
+	Updated time.Time
+}
+
+// Store keeps the logs of sessions. Its errors wrap acp.ErrNotFound for a session that is not there, ErrLocked for one
+// that another process has, and ErrCursor for a cursor that it did not make.
 type Store interface {
 	// Create makes an empty log that only the caller may write, until it is closed.
 	Create(ctx context.Context, id acp.SessionID, cwd string, created time.Time) (Log, error)
+	// Lease opens the log of a stored session likewise.
+	Lease(ctx context.Context, id acp.SessionID) (Log, error)
+	// Inputs reads a stored session, which may be leased, from its beginning.
+	Inputs(ctx context.Context, id acp.SessionID) iter.Seq2[loop.Input, error]
+	// List is a page of the stored sessions, newest first: those of a folder, or all where cwd is empty. next is empty
+	// at the end.
+	List(ctx context.Context, cwd, cursor string, limit int) (page []Info, next string, err error)
+	// Delete forgets a session. One that is not there is no error.
+	Delete(ctx context.Context, id acp.SessionID) error
 }
+
+// The errors of a Store, beside acp.ErrNotFound.
+var (
+	ErrLocked = errors.New("the session is in use")
+	ErrCursor = errors.New("the cursor is not one of ours")
+)
 
 // Log is the log of one session.
 type Log interface {
@@ -47,6 +87,10 @@ type Setup struct {
 	Roots []string
 	// Servers are the MCP servers that the client wants connected.
 	Servers []acp.MCPServer
+	// Model is the one that the session has chosen.
+	Model string
+	// Client is what the session's client offers: files and terminals.
+	Client *acp.ClientConn
 	// Files puts the client's view of files, unsaved changes included, before the given one. It is the identity where
 	// the client offers none.
 	Files func(Files) Files
@@ -60,17 +104,30 @@ type Files interface {
 
 // Kit is what a session works with. It belongs to its session, which closes it.
 type Kit struct {
-	Model loop.Model
+	// Model is asked, thinking at that level (empty: as it does by itself).
+	Model func(name, thinking string) (loop.Model, error)
 	Tools []loop.Tool
 	// System is the system prompt, the same for as long as the session lives.
 	System string
 	// Context is told to the model along with the session's first prompt: the date, the workspace, its instructions.
 	Context loop.Blocks
 	Rules   loop.Rules
-	Close   func() error
+	// Commands are slash commands beside those of Options.Commands: the prompts of its servers.
+	Commands []SlashCommand
+	// Servers are its MCP servers, those that failed too.
+	Servers []Server
+	// Fits says whether the kit serves another model as well; nil: any.
+	Fits  func(model string) bool
+	Close func() error
 }
 
-// Agent serves sessions to one client. It implements acp.Agent.
+// Server is the state of an MCP server. Why is empty for one that works.
+type Server struct {
+	Name, Era, Why string
+	Tools          int
+}
+
+// Agent serves sessions to one client. It implements acp.Agent and all of its optional methods.
 type Agent struct {
 	o      Options
 	client *acp.ClientConn
@@ -86,53 +143,63 @@ func New(client *acp.ClientConn, o Options) *Agent {
 }
 
 // Initialize implements acp.Agent.
-func (a *Agent) Initialize(context.Context, *acp.InitializeRequest) (*acp.InitializeResponse, error) {
+func (a *Agent) Initialize(_ context.Context, r *acp.InitializeRequest) (*acp.InitializeResponse, error) {
 	info := a.o.Info
-	return &acp.InitializeResponse{
-		ProtocolVersion: acp.LatestVersion,
-		AgentInfo:       &info,
-		AgentCapabilities: acp.AgentCapabilities{
-			PromptCapabilities: acp.PromptCapabilities{Image: true, EmbeddedContext: true},
+	caps := acp.AgentCapabilities{
+		LoadSession:        true,
+		PromptCapabilities: acp.PromptCapabilities{Image: true, EmbeddedContext: true},
+		SessionCapabilities: acp.SessionCapabilities{
+			List: &acp.SessionListCapabilities{}, Resume: &acp.SessionResumeCapabilities{},
+			Close: &acp.SessionCloseCapabilities{}, Delete: &acp.SessionDeleteCapabilities{},
+			AdditionalDirectories: &acp.SessionAdditionalDirectoriesCapabilities{},
 		},
+	}
+	if a.o.Logout != nil {
+		caps.Auth.Logout = &acp.LogoutCapabilities{}
+	}
+	return &acp.InitializeResponse{
+		ProtocolVersion: acp.LatestVersion, AgentInfo: &info, AgentCapabilities: caps,
+		AuthMethods: authMethods(r.ClientCapabilities),
 	}, nil
 }
 
 // NewSession implements acp.Agent. Nothing is started but the session's log: servers, model and tools wait for the
 // first prompt, except that servers which the client passed begin to connect right away.
 func (a *Agent) NewSession(ctx context.Context, r *acp.NewSessionRequest) (*acp.NewSessionResponse, error) {
-	if a.o.Check != nil {
-		if err := a.o.Check(); err != nil {
-			return nil, promptError(err)
-		}
+	if err := a.check(a.defaultModel()); err != nil {
+		return nil, err
 	}
 	id := a.o.NewID()
-	created, err := a.o.Store.Create(ctx, id, r.Cwd, a.o.Now())
+	s := newSession(a, id)
+	s.place(r.Cwd, r.AdditionalDirectories, r.MCPServers)
+	created, err := a.o.Store.Create(ctx, id, s.roots[0], a.o.Now())
 	if err != nil {
 		a.o.Log.Error("creating a session's log", "session", id, "err", err)
 		return nil, storageFailure(err)
 	}
-	s := &session{
-		agent: a, id: id, log: created,
-		roots: append([]string{filepath.Clean(r.Cwd)}, r.AdditionalDirectories...), servers: r.MCPServers,
+	s.log = created
+	if err := a.admit(s); err != nil {
+		return nil, errors.Join(err, created.Close())
 	}
+	return &acp.NewSessionResponse{SessionID: id, Modes: s.modes(), ConfigOptions: s.configOptions(), Then: s.settled}, nil
+}
+
+// admit puts a session among the open ones.
+func (a *Agent) admit(s *session) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return nil, errors.Join(acp.ErrClosed, created.Close())
+		return acp.ErrClosed
 	}
-	a.sessions[id] = s
-	response := &acp.NewSessionResponse{SessionID: id}
-	if len(r.MCPServers) > 0 {
-		response.Then = s.prepare
-	}
-	return response, nil
+	a.sessions[s.id] = s
+	return nil
 }
 
 // Prompt implements acp.Agent.
 func (a *Agent) Prompt(r *acp.PromptRequest) (func(context.Context) (*acp.PromptResponse, error), error) {
 	s := a.session(r.SessionID)
 	if s == nil {
-		return nil, fmt.Errorf("there is no open session %q: %w", r.SessionID, acp.ErrNotFound)
+		return nil, notOpen(r.SessionID)
 	}
 	content := contentOf(r.Prompt)
 	if len(content) == 0 {
@@ -149,6 +216,10 @@ func (a *Agent) Prompt(r *acp.PromptRequest) (func(context.Context) (*acp.Prompt
 		}
 		return &acp.PromptResponse{StopReason: acp.StopReason(reason)}, nil
 	}, nil
+}
+
+func notOpen(id acp.SessionID) error {
+	return fmt.Errorf("there is no open session %q: %w", id, acp.ErrNotFound)
 }
 
 // Cancel implements acp.Agent.
@@ -200,17 +271,15 @@ func promptError(err error) error {
 func storageFailure(err error) error {
 	return errors.Join(&acp.Failure{
 		Kind:    "storage",
-		Message: "The session's log cannot be written. Make room on the disk or make the state folder writable, then open the session again.",
+		Message: "The session's log cannot be written. Make room on the disk or make the state folder writable, then load the session again.",
 	}, err)
 }
 
 // contentOf is a prompt as the loop has it.
 func contentOf(prompt acp.ContentBlocks) loop.Blocks {
-	return slices.Collect(func(yield func(loop.Block) bool) {
-		for _, b := range prompt {
-			if !yield(blockOf(b)) {
-				return
-			}
-		}
-	})
+	out := make(loop.Blocks, len(prompt))
+	for i, b := range prompt {
+		out[i] = blockOf(b)
+	}
+	return out
 }

@@ -90,7 +90,7 @@ func wireBlock(b loop.Block) acp.ContentBlock {
 		return acp.EmbeddedResource{Resource: acp.TextResourceContents{URI: v.URI, MIMEType: v.MIME, Text: v.Text}}
 	case loop.Other: // a type that clients of version 1 do not know either
 		return acp.TextContent{Text: "[content of type " + v.Type + "]"}
-	case loop.Diff, loop.Terminal:
+	case loop.Diff, loop.Terminal, loop.Plan:
 	}
 	return acp.TextContent{}
 }

@@ -3,14 +3,19 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
+	"github.com/cartagent/cartagent/llm/scripted"
 	"github.com/cartagent/cartagent/loop"
 	"github.com/charmbracelet/log"
 	"github.com/stretchr/testify/require"
@@ -23,15 +28,27 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type peer struct {
 	mu      sync.Mutex
 	updates []acp.SessionUpdate
+	aside   []acp.SessionUpdate
 	asked   []*acp.RequestPermissionRequest
 	permit  func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error)
 	seen    chan acp.SessionUpdate // gets every update too, if it is not nil
 	files   map[string]string
+	caps    acp.ClientCapabilities
+
+	commands func(cwd string) []agent.SlashCommand // of the agent's, as are the rest
+	check    func(model string) error
+	logout   func() error
+	bypass   bool
 }
 
 func (p *peer) SessionUpdate(_ context.Context, n *acp.SessionNotification) error {
 	p.mu.Lock()
-	p.updates = append(p.updates, n.Update)
+	switch n.Update.(type) {
+	case acp.AvailableCommandsUpdate, acp.SessionInfoUpdate, acp.UsageUpdate: // they go along with the rest
+		p.aside = append(p.aside, n.Update)
+	default:
+		p.updates = append(p.updates, n.Update)
+	}
 	p.mu.Unlock()
 	if p.seen != nil {
 		p.seen <- n.Update
@@ -97,11 +114,85 @@ func (l *memLog) Sync() error { return nil }
 
 func (l *memLog) Close() error { l.closed = true; return nil }
 
-type memStore struct{ logs map[acp.SessionID]*memLog }
+// memStore keeps logs in memory.
+type memStore struct {
+	mu    sync.Mutex
+	logs  map[acp.SessionID]*memLog
+	order []agent.Info // newest first
+	lease error        // what the next Lease fails with
+}
 
-func (s *memStore) Create(_ context.Context, id acp.SessionID, _ string, _ time.Time) (agent.Log, error) {
+func (s *memStore) Lease(_ context.Context, id acp.SessionID) (agent.Log, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease != nil {
+		return nil, s.lease
+	}
+	if l := s.logs[id]; l != nil {
+		l.closed = false
+		return l, nil
+	}
+	return nil, acp.ErrNotFound
+}
+
+func (s *memStore) Inputs(_ context.Context, id acp.SessionID) iter.Seq2[loop.Input, error] {
+	s.mu.Lock()
+	l := s.logs[id]
+	s.mu.Unlock()
+	return func(yield func(loop.Input, error) bool) {
+		if l == nil {
+			yield(nil, acp.ErrNotFound)
+			return
+		}
+		l.mu.Lock()
+		inputs := slices.Clone(l.inputs)
+		l.mu.Unlock()
+		for _, in := range inputs {
+			if !yield(in, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *memStore) List(_ context.Context, cwd, cursor string, limit int) (page []agent.Info, next string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := 0
+	if cursor != "" {
+		if from, err = strconv.Atoi(cursor); err != nil {
+			return nil, "", agent.ErrCursor
+		}
+	}
+	for i, info := range s.order {
+		if i < from || cwd != "" && info.Cwd != cwd {
+			continue
+		}
+		if len(page) == limit {
+			return page, strconv.Itoa(i), nil
+		}
+		page = append(page, info)
+	}
+	return page, "", nil
+}
+
+func (s *memStore) Delete(_ context.Context, id acp.SessionID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.logs[id] == nil {
+		return acp.ErrNotFound
+	}
+	delete(s.logs, id)
+	s.order = slices.DeleteFunc(s.order, func(i agent.Info) bool { return i.ID == id })
+	return nil
+}
+
+func (s *memStore) Create(_ context.Context, id acp.SessionID, cwd string, created time.Time) (agent.Log, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	l := &memLog{}
 	s.logs[id] = l
+	s.order = append([]agent.Info{{ID: id, Cwd: cwd, Updated: created}}, s.order...)
 	return l, nil
 }
 
@@ -111,31 +202,71 @@ type stand struct {
 	peer    *peer
 	store   *memStore
 	session acp.SessionID
-	stop    func() // ends both; done at the end of the test too
+
+	initialize *acp.InitializeRequest
+	stop       func() // ends both; done at the end of the test too
 }
 
 type kitFunc func(context.Context, agent.Setup) (*agent.Kit, error)
 
 func kitOf(m loop.Model, tools ...loop.Tool) kitFunc {
 	return func(context.Context, agent.Setup) (*agent.Kit, error) {
-		return &agent.Kit{Model: m, Tools: tools, System: "be brief"}, nil
+		return &agent.Kit{
+			Model: func(string, string) (loop.Model, error) { return m, nil }, Tools: tools, System: "be brief",
+		}, nil
 	}
 }
 
 func newStand(t *testing.T, open kitFunc, p *peer) *stand {
 	t.Helper()
-	s := &stand{peer: p, store: &memStore{logs: map[acp.SessionID]*memLog{}}}
+	return newStandOn(t, open, p, &memStore{logs: map[acp.SessionID]*memLog{}})
+}
+
+// newStandOn is newStand with a store that may have sessions already.
+func newStandOn(t *testing.T, open kitFunc, p *peer, store *memStore) *stand {
+	t.Helper()
+	s := connect(t, open, p, store)
+	_, err := s.conn.Initialize(s.ctx(), s.initialize)
+	require.NoError(t, err)
+	s.session = s.open(t)
+	return s
+}
+
+// bare is a connection that is initialized and has no session.
+func bare(t *testing.T, p *peer, store *memStore) (*acp.AgentConn, *acp.InitializeResponse) {
+	t.Helper()
+	s := connect(t, kitOf(scripted.New()), p, store)
+	info, err := s.conn.Initialize(s.ctx(), s.initialize)
+	require.NoError(t, err)
+	return s.conn, info
+}
+
+// agentOptions are what an agent is made of in these tests.
+func agentOptions(open kitFunc, p *peer, store *memStore) agent.Options {
+	return agent.Options{
+		Info: acp.Implementation{Name: "test", Version: "1"}, Log: log.New(io.Discard), Store: store, Open: open,
+		Models: func() []agent.Model {
+			return []agent.Model{{ID: "test/one", Name: "One", Window: 1000, Thinking: []string{"default", "high"}}, {ID: "test/two", Name: "Two"}}
+		},
+		Commands: p.commands, Check: p.check, Logout: p.logout, Bypass: p.bypass,
+		NewID: func() acp.SessionID {
+			store.mu.Lock()
+			defer store.mu.Unlock()
+			return acp.SessionID(fmt.Sprintf("sess_%016d", len(store.order)+1))
+		},
+		Now: time.Now,
+	}
+}
+
+func connect(t *testing.T, open kitFunc, p *peer, store *memStore) *stand {
+	t.Helper()
+	s := &stand{peer: p, store: store}
 	agentEnd, clientEnd := acp.Pipe()
-	next := 0
 	var served *agent.Agent
 	bound, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- acp.Serve(context.Background(), agentEnd, func(c *acp.ClientConn) acp.Agent {
-			served = agent.New(c, agent.Options{
-				Info: acp.Implementation{Name: "test", Version: "1"}, Log: log.New(io.Discard), Store: s.store, Open: open,
-				NewID: func() acp.SessionID { next++; return acp.SessionID("sess_000000000000000" + string(rune('0'+next))) },
-				Now:   time.Now,
-			})
+			served = agent.New(c, agentOptions(open, p, store))
 			close(bound)
 			return served
 		}, acp.Options{})
@@ -148,13 +279,11 @@ func newStand(t *testing.T, open kitFunc, p *peer) *stand {
 		require.NoError(t, served.Close())
 	})
 	t.Cleanup(s.stop)
-	caps := acp.ClientCapabilities{}
+	caps := p.caps
 	if p.files != nil {
 		caps.FS = acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}
 	}
-	_, err := s.conn.Initialize(context.Background(), &acp.InitializeRequest{ProtocolVersion: acp.LatestVersion, ClientCapabilities: caps})
-	require.NoError(t, err)
-	s.session = s.open(t)
+	s.initialize = &acp.InitializeRequest{ProtocolVersion: acp.LatestVersion, ClientCapabilities: caps}
 	return s
 }
 
@@ -164,6 +293,9 @@ func (s *stand) open(t *testing.T) acp.SessionID {
 	require.NoError(t, err)
 	return r.SessionID
 }
+
+// ctx outlasts the test, so that its cleanup can still ask.
+func (s *stand) ctx() context.Context { return context.Background() }
 
 func (s *stand) prompt(text string) (acp.StopReason, error) {
 	r, err := s.conn.Prompt(context.Background(), &acp.PromptRequest{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -15,24 +16,52 @@ import (
 // MaxWaiting is how many prompts may wait for a session behind the one that runs.
 const MaxWaiting = 16
 
-// session is one conversation. Its state is owned by the turn at the head of the queue, and changes hands only between
-// turns.
+// session is one conversation. What is its owner's is touched only by who holds own: the turn that runs, or whoever
+// works on the session between turns.
 type session struct {
-	agent   *Agent
-	id      acp.SessionID
-	roots   []string
-	servers []acp.MCPServer
-	log     Log
+	agent *Agent
+	id    acp.SessionID
+	inbox chan loop.Input // to the turn that runs
+	own   chan struct{}   // holds a token while the session has an owner
+	gate  *gate
+	asker *asker
 
 	mu     sync.Mutex
 	queue  []*ticket // the first one runs
 	closed bool
+	chosen map[string]string // the options, as they were last chosen
 
-	opening sync.Mutex // held while the kit is made
-	kit     *Kit
+	opening  sync.Mutex // held while the kit is made; guards what it is made from
+	roots    []string
+	servers  []acp.MCPServer
+	kit      *Kit
+	told     string          // the commands that the client knows, as text
+	lifetime context.Context //nolint:containedctx // what is opened for the session ends with it
+	end      context.CancelFunc
 
-	state  loop.State // the running turn's own
-	broken error      // why the state is no longer that of the log; the running turn's own
+	log    Log        // the owner's; nil until the session is loaded
+	state  loop.State // the owner's
+	broken error      // the owner's: why the state is no longer that of the log
+}
+
+func newSession(a *Agent, id acp.SessionID) *session {
+	s := &session{
+		agent: a, id: id, inbox: make(chan loop.Input), own: make(chan struct{}, 1), chosen: make(map[string]string),
+		gate: newGate(a.client, id), asker: newAsker(a.client, id),
+	}
+	s.lifetime, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// place says where the session works, as its client has it now.
+func (s *session) place(cwd string, more []string, servers []acp.MCPServer) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	s.roots = []string{filepath.Clean(cwd)}
+	for _, dir := range more {
+		s.roots = append(s.roots, filepath.Clean(dir))
+	}
+	s.servers = servers
 }
 
 // ticket is a prompt's place in the queue. It exists from the moment that the prompt was read, so that a cancel which
@@ -48,7 +77,7 @@ func (s *session) reserve() (*ticket, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return nil, fmt.Errorf("session %q is closed: %w", s.id, acp.ErrNotFound)
+		return nil, notOpen(s.id)
 	case len(s.queue) > MaxWaiting:
 		return nil, fmt.Errorf("%d prompts wait for this session already: %w", MaxWaiting, acp.ErrBusy)
 	}
@@ -82,35 +111,65 @@ func (s *session) cancel() {
 	}
 }
 
-// play waits for the ticket's turn and plays it.
-func (s *session) play(ctx context.Context, t *ticket, content loop.Blocks) (loop.StopReason, error) {
-	defer s.release(t)
-	defer context.AfterFunc(ctx, t.cancel)()
+// enter waits for the ticket's turn, and for the session. It says whether both came before the ticket was cancelled;
+// then the caller owns the session until leave.
+func (s *session) enter(ctx context.Context, t *ticket) bool {
+	context.AfterFunc(ctx, t.cancel)
 	select {
 	case <-t.turn:
 	case <-t.ctx.Done():
+		return false
+	}
+	select {
+	case s.own <- struct{}{}:
+		return true
+	case <-t.ctx.Done():
+		return false
+	}
+}
+
+func (s *session) leave() { <-s.own }
+
+// play waits for the ticket's turn and plays it.
+func (s *session) play(ctx context.Context, t *ticket, content loop.Blocks) (loop.StopReason, error) {
+	defer s.release(t)
+	if !s.enter(ctx, t) {
 		return loop.StopCancelled, nil
 	}
-	if s.broken != nil {
+	defer s.leave()
+	switch {
+	case s.log == nil:
+		return "", notOpen(s.id)
+	case s.broken != nil:
 		return "", promptError(s.broken)
 	}
-	kit, err := s.open(t.ctx)
+	reason, err := s.turn(t.ctx, content)
 	switch {
-	case t.ctx.Err() != nil:
+	case err == nil:
+		return reason, nil
+	case t.ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return loop.StopCancelled, nil
-	case err != nil:
-		s.report("opening a session", err)
-		return "", promptError(err)
-	}
-	reason, err := s.run(t.ctx, kit, content)
-	if errors.Is(err, loop.ErrStorage) {
+	case errors.Is(err, loop.ErrStorage):
 		s.broken = err
 	}
+	s.report("turn", err)
+	return "", promptError(err)
+}
+
+// turn answers a prompt: by a command of ours, or by the model.
+func (s *session) turn(ctx context.Context, content loop.Blocks) (loop.StopReason, error) {
+	kit, err := s.open(ctx)
 	if err != nil {
-		s.report("turn", err)
-		return "", promptError(err)
+		return "", err
 	}
-	return reason, nil
+	extra, done, err := s.command(ctx, kit, content)
+	switch {
+	case err != nil:
+		return "", err
+	case done:
+		return loop.StopEndTurn, s.log.Sync()
+	}
+	return s.run(ctx, kit, loop.Prompted{Content: content, Context: extra})
 }
 
 // report logs an error. A failure that the person is told in words is no news for who watches the log.
@@ -123,27 +182,35 @@ func (s *session) report(what string, err error) {
 	s.agent.o.Log.Log(level, what, "session", s.id, "turn", s.state.Turn(), "err", err)
 }
 
-func (s *session) run(ctx context.Context, kit *Kit, content loop.Blocks) (loop.StopReason, error) {
-	o := s.agent.o
-	runner := &loop.Runner{
-		Model: kit.Model, Tools: kit.Tools, Log: s.log,
-		Gate: &gate{client: s.agent.client, session: s.id},
-		Key:  func(callID string) string { return string(s.id) + "/" + callID },
-		Crashed: func(what string, value any, stack []byte) {
-			o.Log.Error("panic", "session", s.id, "in", what, "panic", value, "stack", string(stack))
-		},
+func (s *session) run(ctx context.Context, kit *Kit, prompt loop.Prompted) (loop.StopReason, error) {
+	runner, err := s.runner(kit)
+	if err != nil {
+		return "", err
 	}
-	prompt := loop.Prompted{MessageID: fmt.Sprintf("msg_%d_user", s.state.Turn()+1), Content: content}
+	prompt.MessageID = fmt.Sprintf("msg_%d_user", s.state.Turn()+1)
 	if s.state.Turn() == 0 {
-		prompt.Context = kit.Context
+		prompt.Context = append(slices.Clip(kit.Context), prompt.Context...)
 	}
-	var err error
 	if s.state, err = s.configure(runner, kit); err != nil {
 		return "", err
 	}
 	var reason loop.StopReason
 	s.state, reason, err = runner.Run(ctx, s.state, prompt, s.send)
 	return reason, err
+}
+
+func (s *session) runner(kit *Kit) (*loop.Runner, error) {
+	model, err := kit.Model(s.option(optionModel), s.option(optionThinking))
+	if err != nil {
+		return nil, err
+	}
+	return &loop.Runner{
+		Model: model, Tools: kit.Tools, Log: s.log, Inbox: s.inbox, Gate: s.gate, Asker: s.asker,
+		Key: func(callID string) string { return string(s.id) + "/" + callID },
+		Crashed: func(what string, value any, stack []byte) {
+			s.agent.o.Log.Error("panic", "session", s.id, "in", what, "panic", value, "stack", string(stack))
+		},
+	}, nil
 }
 
 // configure logs what the session works with, where that is news.
@@ -164,51 +231,138 @@ func sameSpec(a, b loop.Spec) bool {
 	return sameSchema && fmt.Sprintf("%#v", a) == fmt.Sprintf("%#v", b)
 }
 
-// send is the turn's sink.
+// apply logs and applies an input that is no part of a turn: through the turn that runs, if one does.
+func (s *session) apply(ctx context.Context, in loop.Input) error {
+	select {
+	case s.inbox <- in:
+		return nil
+	case s.own <- struct{}{}:
+		defer s.leave()
+		return s.applyOwned(ctx, in)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// applyOwned is apply for the session's owner. What the input causes is sent.
+func (s *session) applyOwned(ctx context.Context, in loop.Input) error {
+	switch {
+	case s.log == nil:
+		return notOpen(s.id)
+	case s.broken != nil:
+		return promptError(s.broken)
+	}
+	if err := s.log.Append(in); err != nil {
+		s.broken = fmt.Errorf("%w: %w", loop.ErrStorage, err)
+		return promptError(s.broken)
+	}
+	var effects []loop.Effect
+	s.state, effects = loop.Step(s.state, in)
+	for _, e := range effects {
+		if emit, ok := e.(loop.Emit); ok {
+			if err := s.send(ctx, emit.Event); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// send tells the client of an event.
 func (s *session) send(ctx context.Context, e loop.Event) error {
-	u, ok := UpdateFor(e)
+	u, ok := s.updateFor(e)
 	if !ok {
 		return nil
 	}
+	return s.update(ctx, u)
+}
+
+func (s *session) update(ctx context.Context, u acp.SessionUpdate) error {
 	return s.agent.client.SessionUpdate(ctx, &acp.SessionNotification{SessionID: s.id, Update: u})
 }
 
-// prepare makes the kit before it is needed.
-func (s *session) prepare(ctx context.Context) {
-	if _, err := s.open(ctx); err != nil {
-		s.agent.o.Log.Warn("opening a session", "session", s.id, "err", err)
+// updateFor is UpdateFor, less what the person does not want to see.
+func (s *session) updateFor(e loop.Event) (acp.SessionUpdate, bool) {
+	switch v := e.(type) {
+	case loop.AgentThought:
+		if s.option(optionThoughts) == "false" {
+			return nil, false
+		}
+	case loop.UsageChanged:
+		return s.usage(v.Usage)
 	}
+	return UpdateFor(e)
 }
 
-// open is the session's kit, made at the first call.
+// open is the session's kit, made if there is none for the model that is chosen.
 func (s *session) open(ctx context.Context) (*Kit, error) {
 	s.opening.Lock()
 	defer s.opening.Unlock()
-	if s.kit != nil {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(s.lifetime, stop)()
+	model := s.option(optionModel)
+	if s.kit != nil && (s.kit.Fits == nil || s.kit.Fits(model)) {
 		return s.kit, nil
 	}
+	if err := s.shutKit(); err != nil {
+		s.agent.o.Log.Warn("closing what a session worked with", "session", s.id, "err", err)
+	}
 	kit, err := s.agent.o.Open(ctx, Setup{
-		Session: s.id, Roots: s.roots, Servers: s.servers,
+		Session: s.id, Roots: s.roots, Servers: s.servers, Model: model, Client: s.agent.client,
 		Files: func(own Files) Files { return clientFiles(s.agent.client, s.id, own) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.kit = kit
-	return kit, nil
+	return kit, s.announce(ctx)
 }
 
-// close cancels the session's turns, waits for the kit if it is being made, and frees everything.
+func (s *session) closeKit() error {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	return s.shutKit()
+}
+
+func (s *session) shutKit() error {
+	kit := s.kit
+	s.kit = nil
+	if kit == nil || kit.Close == nil {
+		return nil
+	}
+	return kit.Close()
+}
+
+// settled runs once the client knows of the session: it is told the commands, and what the client wanted connected
+// begins to.
+func (s *session) settled(ctx context.Context) {
+	s.opening.Lock()
+	s.told = ""
+	err := s.announce(ctx)
+	wanted := len(s.servers) > 0
+	s.opening.Unlock()
+	if err == nil && wanted {
+		_, err = s.open(ctx)
+	}
+	if err != nil && ctx.Err() == nil && s.lifetime.Err() == nil {
+		s.agent.o.Log.Warn("opening a session", "session", s.id, "err", err)
+	}
+}
+
+// close cancels the session's turns, waits for who owns it, and frees everything.
 func (s *session) close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
-	s.opening.Lock()
-	defer s.opening.Unlock()
-	var err error
-	if s.kit != nil && s.kit.Close != nil {
-		err = s.kit.Close()
+	s.end()
+	s.own <- struct{}{}
+	defer s.leave()
+	err := s.closeKit()
+	if s.log != nil {
+		err = errors.Join(err, s.log.Close())
+		s.log = nil
 	}
-	return errors.Join(err, s.log.Close())
+	return err
 }

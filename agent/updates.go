@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/loop"
@@ -39,8 +40,51 @@ func UpdateFor(e loop.Event) (acp.SessionUpdate, bool) {
 		return acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Content: contentsOf(v.Part)}, true
 	case loop.ToolFinished:
 		return finished(v.Result), true
+	case loop.PlanChanged:
+		return planOf(v.Entries), true
+	case loop.TitleChanged:
+		return acp.SessionInfoUpdate{Title: acp.Some(v.Title)}, true
+	case loop.UsageChanged: // it takes the size of the window, which the event does not know
+		return nil, false
 	}
 	return nil, false
+}
+
+// LoadUpdateFor is UpdateFor for a client that loads the session: it has the prompts too, and no terminal any more.
+func LoadUpdateFor(e loop.Event) (acp.SessionUpdate, bool) {
+	switch v := e.(type) {
+	case loop.UserText:
+		return acp.UserMessageChunk{Content: wireBlock(v.Part), MessageID: messageID(v.MessageID)}, true
+	case loop.ToolProgress:
+		v.Part = withoutTerminals(v.Part)
+		if len(v.Part) == 0 {
+			return nil, false
+		}
+		e = v
+	case loop.ToolFinished:
+		if v.Result.Display = withoutTerminals(v.Result.Display); len(v.Result.Display) == 0 {
+			v.Result.Display = nil
+		}
+		e = v
+	}
+	return UpdateFor(e)
+}
+
+func withoutTerminals(blocks loop.Blocks) loop.Blocks {
+	return slices.DeleteFunc(slices.Clone(blocks), func(b loop.Block) bool {
+		_, gone := b.(loop.Terminal)
+		return gone
+	})
+}
+
+func planOf(entries []loop.PlanEntry) acp.Plan {
+	out := acp.Plan{Entries: make([]acp.PlanEntry, len(entries))}
+	for i, e := range entries {
+		out.Entries[i] = acp.PlanEntry{
+			Content: e.Content, Priority: acp.PlanEntryPriority(e.Priority), Status: acp.PlanEntryStatus(e.Status),
+		}
+	}
+	return out
 }
 
 func finished(r loop.Result) acp.SessionUpdate {
@@ -54,8 +98,8 @@ func finished(r loop.Result) acp.SessionUpdate {
 	if r.Display != nil {
 		shown = r.Display
 	}
-	if len(shown) > 0 {
-		u.Content = contentsOf(shown)
+	if content := contentsOf(shown); len(content) > 0 {
+		u.Content = content
 	}
 	return u
 }
@@ -89,6 +133,7 @@ func contentsOf(blocks loop.Blocks) acp.ToolCallContents {
 			out = append(out, acp.Diff{Path: v.Path, OldText: v.Old, NewText: v.New})
 		case loop.Terminal:
 			out = append(out, acp.Terminal{TerminalID: acp.TerminalID(v.ID)})
+		case loop.Plan: // it is an update of its own
 		case loop.Text, loop.Thought, loop.Image, loop.Audio, loop.Link, loop.Resource, loop.Other:
 			out = append(out, acp.ContentItem{Content: wireBlock(b)})
 		}

@@ -22,6 +22,8 @@ type config struct {
 	Model string                `json:"model,omitempty"`
 	MCP   map[string]serverSpec `json:"mcpServers,omitempty"`
 	Rules loop.Rules            `json:"permissions,omitempty"`
+	// Models says what is not known of models by themselves, by provider/name.
+	Models map[string]modelSpec `json:"models,omitempty"`
 
 	dir, state string
 	keys       map[string]credentials // by provider
@@ -37,6 +39,22 @@ type serverSpec struct {
 	Env     map[string]string `json:"env,omitempty"`
 	Timeout string            `json:"timeout,omitempty"`
 	Trusted bool              `json:"trusted,omitempty"`
+}
+
+// modelSpec is what a person can say of a model. Window is in tokens.
+type modelSpec struct {
+	Window int `json:"window,omitempty"`
+}
+
+// window is a model's context window in tokens; 0 where nobody has said how large it is.
+func (c *config) window(model string) int {
+	if w := c.Models[model].Window; w > 0 {
+		return w
+	}
+	if strings.HasPrefix(model, "anthropic/claude-") {
+		return 200_000 // what every one of them has at least
+	}
+	return 0
 }
 
 type credentials struct{ key, baseURL string }
@@ -189,7 +207,7 @@ func explain(err error) string {
 	}
 	key = strings.Trim(key, `"`)
 	known := []string{
-		"model", "mcpServers", "permissions", "command", "args", "env", "type", "timeout", "trusted",
+		"model", "mcpServers", "permissions", "models", "window", "command", "args", "env", "type", "timeout", "trusted",
 		"tool", "prefix", "exact", "verdict", "why", "match", "miss",
 	}
 	nearest := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(key, a), distance(key, b)) })

@@ -62,7 +62,7 @@ func main() {
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, c console) int {
-	root := newRoot(c)
+	root := newRoot(c) //nolint:contextcheck // ExecuteContext hands ctx to the commands
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var exit *exitCode

@@ -18,17 +18,18 @@ type servers struct {
 	clients []*mcpclient.Client
 	tools   []loop.Tool
 	missing []string // "NAME is not available: why"
+	states  []agent.Server
 }
 
 // connect connects the servers of the configuration and those that the client passed, side by side. One that fails is
 // named and left out. The offline model gets its cart where no server takes orders.
 func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	wanted, refused := p.wanted(s)
-	out := &servers{missing: refused}
+	out := &servers{states: refused}
 	out.join(ctx, p, mcpclient.Unique(wanted))
-	if p.cfg.Model == offlineModel && !out.takesOrders() {
+	if s.Model == offlineModel && !out.takesOrders() {
 		if own, err := p.own(); err != nil {
-			out.missing = append(out.missing, "cart is not available: "+err.Error())
+			out.states = append(out.states, agent.Server{Name: "cart", Why: err.Error()})
 		} else {
 			out.join(ctx, p, []mcpclient.Server{{Name: "cart", Command: own, Args: []string{"cart"}, Dir: s.Roots[0], Trusted: true}})
 		}
@@ -40,14 +41,17 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 		}
 		out.tools = append(out.tools, mcpclient.ReadTool(func() map[string]*mcpclient.Client { return byName }))
 	}
-	for _, m := range out.missing {
-		p.log.Warn("mcp server", "session", s.Session, "problem", m)
+	for _, v := range out.states {
+		if v.Why != "" {
+			p.log.Warn("mcp server", "session", s.Session, "server", v.Name, "problem", v.Why)
+			out.missing = append(out.missing, v.Name+" is not available: "+v.Why)
+		}
 	}
 	return out
 }
 
 // wanted lists the servers to connect, in a stable order, and those that cannot be.
-func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []string) {
+func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []agent.Server) {
 	for _, name := range slices.Sorted(maps.Keys(p.cfg.MCP)) {
 		spec := p.cfg.MCP[name]
 		timeout, _ := spec.timeout() // checked when it was read
@@ -65,11 +69,11 @@ func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []st
 			}
 			wanted = append(wanted, mcpclient.Server{Name: v.Name, Command: v.Command, Args: v.Args, Env: env, Dir: s.Roots[0]})
 		case acp.MCPServerHTTP:
-			refused = append(refused, v.Name+" is not available: servers over HTTP are not supported")
+			refused = append(refused, agent.Server{Name: v.Name, Why: "servers over HTTP are not supported"})
 		case acp.MCPServerSSE:
-			refused = append(refused, v.Name+" is not available: servers over HTTP are not supported")
+			refused = append(refused, agent.Server{Name: v.Name, Why: "servers over HTTP are not supported"})
 		case acp.RawMCPServer:
-			refused = append(refused, "of type "+v.Type+" is not available: only servers with a command are supported")
+			refused = append(refused, agent.Server{Name: "of type " + v.Type, Why: "only servers with a command are supported"})
 		}
 	}
 	return wanted, refused
@@ -90,13 +94,16 @@ func (s *servers) join(ctx context.Context, p *program, wanted []mcpclient.Serve
 	}
 	group.Wait()
 	for i, w := range wanted {
+		state := agent.Server{Name: w.Name, Tools: len(offered[i])}
 		if clients[i] != nil {
 			s.clients = append(s.clients, clients[i])
 			s.tools = append(s.tools, offered[i]...)
+			state.Era = clients[i].Era()
 		}
 		if errs[i] != nil {
-			s.missing = append(s.missing, w.Name+" is not available: "+errs[i].Error())
+			state.Why = errs[i].Error()
 		}
+		s.states = append(s.states, state)
 	}
 }
 

@@ -61,7 +61,8 @@ func playCore(t *testing.T, s *transcript.Scenario) {
 	assert.True(t, state.Idle(), "the last turn has ended")
 	var want []string
 	for _, m := range s.Wire {
-		if strings.Contains(string(m.Out), `"method":"session/update"`) {
+		// The commands are news of the shell's, not of the log's.
+		if strings.Contains(string(m.Out), `"method":"session/update"`) && !strings.Contains(string(m.Out), `"available_commands_update"`) {
 			want = append(want, string(m.Out))
 		}
 	}
@@ -108,8 +109,8 @@ func newScene(t *testing.T, s *transcript.Scenario) *scene {
 		replies, err := scripted.Parse(strings.NewReader(s.Model))
 		require.NoError(t, err)
 		model := scripted.New(replies...)
-		p.model = func() (loop.Model, error) { return model, nil }
-		cfg.Model = "scripted/model"
+		cfg.Model = "openai/stub"
+		p.models.made[[2]string{cfg.Model, ""}] = model
 		t.Cleanup(func() { assert.Zero(t, model.Left(), "every reply of model.jsonl is asked for") })
 	}
 	agentEnd, clientEnd := acp.Pipe()
@@ -158,9 +159,9 @@ func (sc *scene) inputs(t *testing.T) []loop.Input {
 	t.Helper()
 	stored, err := sc.store.List(t.Context(), session.Filter{})
 	require.NoError(t, err)
-	require.Len(t, stored, 1, "a scenario has one session")
+	require.Len(t, stored.Sessions, 1, "a scenario has one session")
 	var inputs []loop.Input
-	for in, err := range sc.store.Inputs(t.Context(), stored[0].ID, 0) {
+	for in, err := range sc.store.Inputs(t.Context(), stored.Sessions[0].ID, 0) {
 		require.NoError(t, err)
 		inputs = append(inputs, in)
 	}

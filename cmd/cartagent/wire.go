@@ -15,9 +15,6 @@ import (
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
-	"github.com/cartagent/cartagent/llm/anthropic"
-	"github.com/cartagent/cartagent/llm/barista"
-	"github.com/cartagent/cartagent/llm/openai"
 	"github.com/cartagent/cartagent/loop"
 	"github.com/cartagent/cartagent/session"
 	"github.com/cartagent/cartagent/skills"
@@ -30,18 +27,19 @@ var systemPrompt string
 
 // program joins the packages. Everything but the configuration is made when it is first needed.
 type program struct {
-	cfg   *config
-	log   *log.Logger
-	model func() (loop.Model, error)
-	store func() (session.Store, error)
-	own   func() (string, error) // this program's path, to start the cart with
-	now   func() time.Time
-	freed func()
+	cfg    *config
+	log    *log.Logger
+	models *models
+	store  func() (session.Store, error)
+	own    func() (string, error) // this program's path, to start the cart with
+	now    func() time.Time
+	bypass bool // the mode in which nothing asks is offered
+	freed  func()
 }
 
 func newProgram(cfg *config, logger *log.Logger) *program {
 	p := &program{cfg: cfg, log: logger, own: ownCommand, now: time.Now, freed: func() {}}
-	p.model = sync.OnceValues(func() (loop.Model, error) { return newModel(cfg, logger) })
+	p.models = newModels(cfg, logger)
 	p.store = sync.OnceValues(p.openStore)
 	return p
 }
@@ -65,66 +63,28 @@ func (p *program) openStore() (session.Store, error) {
 	return dir, nil
 }
 
-func newModel(cfg *config, logger *log.Logger) (loop.Model, error) {
-	provider, name, _ := strings.Cut(cfg.Model, "/")
-	c := cfg.keys[provider]
-	switch provider {
-	case "anthropic":
-		return anthropic.New(anthropic.Config{Model: name, Key: c.key, BaseURL: c.baseURL, Log: logger})
-	case "openai":
-		return openai.New(openai.Config{Model: name, Key: c.key, BaseURL: c.baseURL, Log: logger})
-	}
-	return barista.NewWith(barista.Options{Delay: pacer(cfg.pace)}), nil
-}
-
-// pacer makes the offline model speak at a human pace, for those who want to watch it stream; nil for at once.
-func pacer(pause time.Duration) func(context.Context) error {
-	if pause <= 0 {
-		return nil
-	}
-	return func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-			return nil
-		}
-	}
-}
-
 // options are those of the agent, for one connection.
 func (p *program) options() agent.Options {
 	return agent.Options{
-		Info:  acp.Implementation{Name: "cartagent", Title: "cartagent", Version: version()},
-		Log:   p.log,
-		Store: sessionStore{p.store},
-		Open:  p.open,
-		Check: func() error {
-			_, err := p.model()
+		Info:   acp.Implementation{Name: "cartagent", Title: "cartagent", Version: version()},
+		Log:    p.log,
+		Store:  sessionStore{p.store},
+		Open:   p.open,
+		Models: p.models.offered,
+		Check: func(model string) error {
+			_, err := p.models.get(model, "")
 			return err
 		},
-		NewID: func() acp.SessionID { return acp.SessionID(session.NewID()) },
-		Now:   p.now,
+		Commands: p.skillCommands,
+		Bypass:   p.bypass,
+		NewID:    func() acp.SessionID { return acp.SessionID(session.NewID()) },
+		Now:      p.now,
 	}
-}
-
-// sessionStore is session.Store as agent wants it.
-type sessionStore struct {
-	open func() (session.Store, error)
-}
-
-func (s sessionStore) Create(ctx context.Context, id acp.SessionID, cwd string, created time.Time) (agent.Log, error) {
-	store, err := s.open()
-	if err != nil {
-		return nil, err
-	}
-	return store.Create(ctx, session.Info{ID: string(id), Cwd: cwd, Created: created})
 }
 
 // open makes what a session works with.
 func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
-	model, err := p.model()
-	if err != nil {
+	if _, err := p.models.get(s.Model, ""); err != nil {
 		return nil, err
 	}
 	space, err := tools.Open(s.Roots)
@@ -137,7 +97,10 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	}
 	servers := p.connect(ctx, s)
 	kit := &agent.Kit{
-		Model: model, System: strings.TrimSpace(systemPrompt), Rules: p.cfg.Rules,
+		Model: p.models.get, Servers: servers.states,
+		// The offline model brings its cart, and needs no other tools than a cart's.
+		Fits:   func(model string) bool { return (model == offlineModel) == (s.Model == offlineModel) },
+		System: strings.TrimSpace(systemPrompt), Rules: p.cfg.Rules,
 		Close: func() error { return errors.Join(servers.close(), space.Close()) },
 	}
 	kit.Tools = tools.All(tools.Options{Workspace: space, FS: s.Files(space)})
@@ -151,6 +114,22 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	}
 	kit.Context = loop.Blocks{loop.Text{Text: contextOf(p.now(), s.Roots, known.Index(), instructions, servers.missing)}}
 	return kit, nil
+}
+
+// skillCommands are the skills of a folder as slash commands.
+func (p *program) skillCommands(cwd string) []agent.SlashCommand {
+	known, _ := skills.Load(p.skillSources(cwd)...)
+	var out []agent.SlashCommand
+	for _, skill := range known.All() {
+		out = append(out, agent.SlashCommand{
+			Name: skill.Name, Description: skill.Description, Hint: "what to do with it",
+			Expand: func(context.Context, string) (loop.Blocks, error) {
+				text := fmt.Sprintf("<context>\nThe user asks for the skill %s:\n\n%s\n</context>", skill.Name, strings.TrimSpace(skill.Body))
+				return loop.Blocks{loop.Text{Text: text}}, nil
+			},
+		})
+	}
+	return out
 }
 
 func (p *program) skillSources(cwd string) []skills.Source {

@@ -1,0 +1,247 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/cartagent/cartagent/acp"
+	"github.com/cartagent/cartagent/loop"
+)
+
+// pageSize is how many sessions session/list gives at a time.
+const pageSize = 50
+
+// LoadSession implements acp.Loader.
+func (a *Agent) LoadSession(r *acp.LoadSessionRequest) (func(context.Context) (*acp.LoadSessionResponse, error), error) {
+	reload, err := a.reopen(r.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (*acp.LoadSessionResponse, error) {
+		s, err := reload(ctx, func(s *session) { s.place(r.Cwd, r.AdditionalDirectories, r.MCPServers) }, true)
+		if err != nil {
+			return nil, err
+		}
+		return &acp.LoadSessionResponse{Modes: s.modes(), ConfigOptions: s.configOptions(), Then: s.settled}, nil
+	}, nil
+}
+
+// ResumeSession implements acp.Resumer.
+func (a *Agent) ResumeSession(r *acp.ResumeSessionRequest) (func(context.Context) (*acp.ResumeSessionResponse, error), error) {
+	reload, err := a.reopen(r.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (*acp.ResumeSessionResponse, error) {
+		s, err := reload(ctx, func(s *session) { s.place(r.Cwd, r.AdditionalDirectories, r.MCPServers) }, false)
+		if err != nil {
+			return nil, err
+		}
+		return &acp.ResumeSessionResponse{Modes: s.modes(), ConfigOptions: s.configOptions(), Then: s.settled}, nil
+	}, nil
+}
+
+type reload func(ctx context.Context, place func(*session), replay bool) (*session, error)
+
+// reopen reserves a session to be read from its log, open already or not. Prompts that come meanwhile wait behind it.
+func (a *Agent) reopen(id acp.SessionID) (reload, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, known := a.sessions[id]
+	if a.closed {
+		return nil, acp.ErrClosed
+	}
+	if !known {
+		s = newSession(a, id)
+		a.sessions[id] = s
+	}
+	t, err := s.reserve()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, place func(*session), replay bool) (*session, error) {
+		defer s.release(t)
+		if !s.enter(ctx, t) {
+			return nil, acp.ErrCancelled
+		}
+		defer s.leave()
+		err := s.reload(t.ctx, place, replay)
+		if err != nil && s.log == nil {
+			a.forget(s)
+		}
+		return s, err
+	}, nil
+}
+
+// forget takes a session out of the open ones, if it is still the one by that name.
+func (a *Agent) forget(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions[s.id] == s {
+		delete(a.sessions, s.id)
+	}
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+}
+
+// reload makes the session anew from its log, for its owner: it ends honestly a turn that was interrupted, and tells
+// the client the history, or, without a replay, only what that end has changed.
+func (s *session) reload(ctx context.Context, place func(*session), replay bool) error {
+	store := s.agent.o.Store
+	if s.log != nil {
+		if err := errors.Join(s.closeKit(), s.log.Close()); err != nil {
+			s.agent.o.Log.Warn("closing a session", "session", s.id, "err", err)
+		}
+		s.log = nil
+	}
+	leased, err := store.Lease(ctx, s.id)
+	if err != nil {
+		return leaseError(s.id, err)
+	}
+	state, events, err := s.fold(ctx)
+	if err != nil {
+		s.agent.o.Log.Error("reading a session", "session", s.id, "err", err)
+		return errors.Join(&acp.Failure{Kind: "storage", Message: "The session's log cannot be read."}, err, leased.Close())
+	}
+	s.log, s.state, s.broken = leased, state, nil
+	place(s)
+	s.restore()
+	if !replay {
+		events = nil
+	}
+	for _, e := range events {
+		if u, ok := LoadUpdateFor(e); ok {
+			if err := s.update(ctx, u); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return acp.ErrCancelled
+		}
+	}
+	return s.settle(ctx)
+}
+
+// settle ends a turn that the log has no end of, and takes back a mode that this process does not offer.
+func (s *session) settle(ctx context.Context) error {
+	var owed []loop.Input
+	if !s.state.Idle() {
+		owed = append(owed, loop.Cancelled{})
+	}
+	if logged := s.state.Option(optionMode); logged != "" && logged != s.option(optionMode) {
+		owed = append(owed, loop.Chosen{Option: optionMode, Value: s.option(optionMode)})
+	}
+	for _, in := range owed {
+		// A log that cannot be written can still be read: the next prompt says so.
+		if err := s.applyOwned(ctx, in); err != nil && s.broken == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) fold(ctx context.Context) (loop.State, []loop.Event, error) {
+	var failed error
+	state, events := loop.Replay(func(yield func(loop.Input) bool) {
+		for in, err := range s.agent.o.Store.Inputs(ctx, s.id) {
+			if err != nil {
+				failed = err
+				return
+			}
+			if !yield(in) {
+				return
+			}
+		}
+	})
+	return state, events, failed
+}
+
+func leaseError(id acp.SessionID, err error) error {
+	switch {
+	case errors.Is(err, acp.ErrNotFound):
+		return fmt.Errorf("there is no session %q: %w", id, acp.ErrNotFound)
+	case errors.Is(err, ErrLocked):
+		return errors.Join(&acp.Failure{Kind: "locked", Message: err.Error()}, err)
+	}
+	return errors.Join(&acp.Failure{Kind: "storage", Message: "The session's log cannot be opened."}, err)
+}
+
+// ListSessions implements acp.Lister.
+func (a *Agent) ListSessions(ctx context.Context, r *acp.ListSessionsRequest) (*acp.ListSessionsResponse, error) {
+	cwd, cursor := "", ""
+	if r.Cwd != nil && *r.Cwd != "" {
+		cwd = filepath.Clean(*r.Cwd)
+	}
+	if r.Cursor != nil {
+		cursor = *r.Cursor
+	}
+	page, next, err := a.o.Store.List(ctx, cwd, cursor, pageSize)
+	switch {
+	case errors.Is(err, ErrCursor):
+		return nil, acp.InvalidParams("params/cursor: it is not one that session/list has given")
+	case err != nil:
+		a.o.Log.Error("listing sessions", "err", err)
+		return nil, errors.Join(&acp.Failure{Kind: "storage", Message: "The stored sessions cannot be read."}, err)
+	}
+	out := &acp.ListSessionsResponse{Sessions: make([]acp.SessionInfo, 0, len(page))}
+	for _, i := range page {
+		info := acp.SessionInfo{SessionID: i.ID, Cwd: i.Cwd, Title: a.title(ctx, i.ID)}
+		if !i.Updated.IsZero() {
+			info.UpdatedAt = i.Updated.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		}
+		out.Sessions = append(out.Sessions, info)
+	}
+	if next != "" {
+		out.NextCursor = &next
+	}
+	return out, nil
+}
+
+// title is a stored session's title, from its first prompt that has one.
+func (a *Agent) title(ctx context.Context, id acp.SessionID) string {
+	for in, err := range a.o.Store.Inputs(ctx, id) {
+		if err != nil {
+			return ""
+		}
+		if p, ok := in.(loop.Prompted); ok {
+			if title := loop.TitleOf(p.Content); title != "" {
+				return title
+			}
+		}
+	}
+	return ""
+}
+
+// CloseSession implements acp.Closer.
+func (a *Agent) CloseSession(r *acp.CloseSessionRequest) (func(context.Context) (*acp.CloseSessionResponse, error), error) {
+	a.mu.Lock()
+	s := a.sessions[r.SessionID]
+	delete(a.sessions, r.SessionID)
+	a.mu.Unlock()
+	if s == nil {
+		return nil, notOpen(r.SessionID)
+	}
+	return func(context.Context) (*acp.CloseSessionResponse, error) {
+		if err := s.close(); err != nil {
+			a.o.Log.Warn("closing a session", "session", s.id, "err", err)
+		}
+		return nil, nil //nolint:nilnil // an empty result
+	}, nil
+}
+
+// DeleteSession implements acp.Deleter. An open session is closed first.
+func (a *Agent) DeleteSession(ctx context.Context, r *acp.DeleteSessionRequest) (*acp.DeleteSessionResponse, error) {
+	if end, err := a.CloseSession(&acp.CloseSessionRequest{SessionID: r.SessionID}); err == nil {
+		if _, err := end(ctx); err != nil {
+			return nil, err
+		}
+	}
+	err := a.o.Store.Delete(ctx, r.SessionID)
+	if err != nil && !errors.Is(err, acp.ErrNotFound) {
+		return nil, leaseError(r.SessionID, err)
+	}
+	return nil, nil //nolint:nilnil // an empty result
+}

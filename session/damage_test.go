@@ -218,3 +218,32 @@ func FuzzLog(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// FuzzScan: checking the hashes changes nothing about what is read.
+func FuzzScan(f *testing.F) {
+	good, _ := logOf(f, f.TempDir(), 3)
+	lines := bytes.SplitAfter(good, []byte("\n"))
+	f.Add(good)
+	f.Add(bytes.ReplaceAll(good, []byte("\n"), nil))
+	f.Add(bytes.Join([][]byte{lines[0], lines[1], lines[1], lines[3], lines[2]}, nil))
+	f.Add(bytes.ReplaceAll(good, []byte("text 1"), []byte("text 9")))
+	f.Add(bytes.ReplaceAll(good, []byte("Streamed"), []byte("Dreamt")))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		read := func(verify bool) (*scanner, []loop.Input, error) {
+			var got []loop.Input
+			s := newScanner(testID, bytes.NewReader(file))
+			s.verify = verify
+			s.visit = func(in loop.Input) bool {
+				got = append(got, in)
+				return true
+			}
+			err := s.run()
+			return s, got, err
+		}
+		a, strict, err := read(true)
+		b, quick, err2 := read(false)
+		require.Equal(t, err, err2)
+		require.Equal(t, strict, quick)
+		require.Equal(t, []any{a.info, a.last, a.keep, a.open}, []any{b.info, b.last, b.keep, b.open})
+	})
+}

@@ -1,24 +1,22 @@
 package session
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/cartagent/cartagent/loop"
 )
 
 // Dir is a Store in a folder: one file a session, see the package's description. Several processes may use one folder.
 type Dir struct {
-	root *os.Root
-	opts Options
+	root  *os.Root
+	opts  Options
+	index *index
 }
 
 const (
@@ -40,7 +38,7 @@ func OpenDir(dir string, o Options) (*Dir, error) {
 		// A folder that cannot be closed to others still holds files that are.
 		_ = root.Chmod(".", 0o700)
 	}
-	return &Dir{root: root, opts: o}, nil
+	return &Dir{root: root, opts: o, index: newIndex(root)}, nil
 }
 
 // Close frees the folder. Logs that are leased go on working.
@@ -54,7 +52,8 @@ func (d *Dir) Create(ctx context.Context, info Info) (Log, error) {
 	if info.Created.IsZero() {
 		info.Created = d.opts.now()
 	}
-	info.Created, info.Updated = info.Created.UTC(), info.Created.UTC()
+	info.Created = wall(info.Created)
+	info.Updated = info.Created
 	f, err := d.root.OpenFile(info.ID+logExt, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -69,6 +68,7 @@ func (d *Dir) Create(ctx context.Context, info Info) (Log, error) {
 	if err := l.begin(); err != nil {
 		return nil, errors.Join(err, d.root.Remove(info.ID+logExt), l.Close())
 	}
+	d.index.created(info)
 	return l, nil
 }
 
@@ -161,13 +161,15 @@ func (d *Dir) Inputs(ctx context.Context, id string, from int) iter.Seq2[loop.In
 		}
 		defer f.Close() //nolint:errcheck // it was only read
 		going := true
-		s := newScanner(id, f, func(r *record, in loop.Input) bool {
+		s := newScanner(id, f)
+		s.from = from
+		s.visit = func(in loop.Input) bool {
 			if ctx.Err() != nil {
 				return false
 			}
-			going = r.N < from || yield(in, nil)
+			going = yield(in, nil)
 			return going
-		})
+		}
 		err = s.run()
 		if err == nil {
 			err = ctx.Err()
@@ -176,65 +178,6 @@ func (d *Dir) Inputs(ctx context.Context, id string, from int) iter.Seq2[loop.In
 			yield(nil, err)
 		}
 	}
-}
-
-// List is Store.List. It reads each file's header only; a file whose header is damaged has no Cwd.
-func (d *Dir) List(ctx context.Context, f Filter) ([]Info, error) {
-	dir, err := d.root.Open(".")
-	if err != nil {
-		return nil, storage("listing the sessions", err)
-	}
-	defer dir.Close() //nolint:errcheck // it was only read
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, storage("listing the sessions", err)
-	}
-	var infos []Info
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("listing the sessions: %w", err)
-		}
-		id, ok := strings.CutSuffix(name, logExt)
-		if !ok || CheckID(id) != nil {
-			continue
-		}
-		info, err := d.describe(id)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrVersion) {
-			continue // deleted meanwhile, no file, or not ours to read
-		}
-		if err != nil {
-			return nil, storage("listing the sessions", err)
-		}
-		if f.Cwd == "" || f.Cwd == info.Cwd {
-			infos = append(infos, info)
-		}
-	}
-	return sortInfos(infos, f.Limit), nil
-}
-
-// maxHeader bounds what List reads of a file.
-const maxHeader = 64 << 10
-
-func (d *Dir) describe(id string) (Info, error) {
-	fi, err := d.root.Lstat(id + logExt)
-	if err != nil || !fi.Mode().IsRegular() {
-		return Info{}, errors.Join(err, ErrNotFound)
-	}
-	f, err := d.root.Open(id + logExt)
-	if err != nil {
-		return Info{}, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	line, err := bufio.NewReader(io.LimitReader(f, maxHeader)).ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return Info{}, err
-	}
-	s := scanner{id: id, info: Info{ID: id}}
-	if _, err := s.header(line); err != nil {
-		return Info{}, err
-	}
-	s.info.Updated = fi.ModTime().UTC()
-	return s.info, nil
 }
 
 // Delete is Store.Delete.
@@ -252,6 +195,7 @@ func (d *Dir) Delete(ctx context.Context, id string) error {
 	if err := d.root.Remove(id + logExt); err != nil {
 		return errors.Join(storage("deleting session "+id, err), l.Close())
 	}
+	d.index.deleted(id)
 	return l.Close()
 }
 

@@ -76,7 +76,10 @@ func TestFileFormat(t *testing.T) {
 	assert.Equal(t, os.FileMode(0o700), fi.Mode().Perm())
 	entries, err := os.ReadDir(filepath.Join(dir, "sessions"))
 	require.NoError(t, err)
-	assert.Len(t, entries, 1, "a closed log leaves no note of its lease")
+	assert.Len(t, entries, 2, "a closed log leaves no note of its lease")
+	fi, err = os.Stat(filepath.Join(dir, "sessions", indexName))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), fi.Mode().Perm())
 }
 
 func TestOpenFolderIsClosedToOthers(t *testing.T) {
@@ -121,9 +124,9 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	for _, err := range d.Inputs(t.Context(), testID, 0) {
 		require.ErrorIs(t, err, ErrVersion)
 	}
-	infos, err := d.List(t.Context(), Filter{})
+	page, err := d.List(t.Context(), Filter{})
 	require.NoError(t, err)
-	assert.Empty(t, infos)
+	assert.Empty(t, page)
 }
 
 func TestStoreThatCannotBeMade(t *testing.T) {
@@ -137,101 +140,62 @@ func TestStoreThatCannotBeMade(t *testing.T) {
 // TestBadInputsLeaveNoTrace: of an append that cannot be encoded nothing is written.
 func TestBadInputsLeaveNoTrace(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s Store) {
-		l, err := s.Create(t.Context(), Info{ID: testID})
-		require.NoError(t, err)
-		for _, bad := range []loop.Input{
-			nil, loop.Unknown{Kind: "x", Body: json.RawMessage("{")}, loop.Unknown{Kind: "x"},
-			loop.Unknown{Body: json.RawMessage("{}")}, loop.Unknown{Kind: "x", Body: json.RawMessage("{}\n{}")},
-			loop.Prompted{Content: loop.Blocks{loop.Thought{State: json.RawMessage("]")}}},
-		} {
-			require.Error(t, l.Append(said("a")[0], bad), "%#v", bad)
-		}
-		require.NoError(t, l.Append(said("b")...))
-		require.NoError(t, l.Close())
-		assert.Equal(t, said("b"), collect(t, s.Inputs(t.Context(), testID, 0)))
-		l, err = s.Lease(t.Context(), testID)
-		require.NoError(t, err)
-		assert.Empty(t, l.Warnings())
-	})
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			l, err := s.Create(t.Context(), Info{ID: testID})
+			require.NoError(t, err)
+			for _, bad := range []loop.Input{
+				nil,
+				loop.Unknown{Kind: "x", Body: json.RawMessage("{")},
+				loop.Unknown{Kind: "x"},
+				loop.Unknown{Body: json.RawMessage("{}")},
+				loop.Unknown{Kind: "x", Body: json.RawMessage("{}\n{}")},
+				loop.Prompted{Content: loop.Blocks{loop.Thought{State: json.RawMessage("]")}}},
+			} {
+				require.Error(t, l.Append(said("a")[0], bad), "%#v", bad)
+			}
+			require.NoError(t, l.Append(said("b")...))
+			require.NoError(t, l.Close())
+			assert.Equal(t, said("b"), collect(t, s.Inputs(t.Context(), testID, 0)))
+			l, err = s.Lease(t.Context(), testID)
+			require.NoError(t, err)
+			assert.Empty(t, l.Warnings())
+		})
+	}
 }
 
 func TestConcurrentAppends(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s Store) {
-		if d, ok := s.(*Dir); ok {
-			d.opts = Options{Now: time.Now}
-		}
-		l, err := s.Create(t.Context(), Info{ID: testID})
-		require.NoError(t, err)
-		done := make(chan error)
-		for range 8 {
-			go func() {
-				var errs []error
-				for range 50 {
-					errs = append(errs, l.Append(said("x", "y")...))
-				}
-				done <- errors.Join(append(errs, l.Sync())...)
-			}()
-		}
-		for range 8 {
-			require.NoError(t, <-done)
-		}
-		require.NoError(t, l.Close())
-		assert.Len(t, collect(t, s.Inputs(t.Context(), testID, 0)), 800)
-		l, err = s.Lease(t.Context(), testID)
-		require.NoError(t, err)
-		assert.Empty(t, l.Warnings())
-		require.NoError(t, l.Close())
-	})
-}
-
-func BenchmarkAppend(b *testing.B) {
-	d, err := OpenDir(b.TempDir(), Options{})
-	require.NoError(b, err)
-	l, err := d.Create(b.Context(), Info{ID: testID})
-	require.NoError(b, err)
-	in := said("a few words of text")[0]
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := l.Append(in); err != nil {
-			b.Fatal(err)
-		}
-	}
-	require.NoError(b, l.Close())
-}
-
-func BenchmarkCreate(b *testing.B) {
-	d, err := OpenDir(b.TempDir(), Options{})
-	require.NoError(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		l, err := d.Create(b.Context(), Info{ID: NewID(), Cwd: "/w"})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := l.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkInputs(b *testing.B) {
-	dir := b.TempDir()
-	file, _ := logOf(b, dir, 10_000)
-	d := openDir(b, dir)
-	b.SetBytes(int64(len(file)))
-	b.ReportAllocs()
-	for b.Loop() {
-		n := 0
-		for _, err := range d.Inputs(b.Context(), testID, 0) {
-			if err != nil {
-				b.Fatal(err)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			if d, ok := s.(*Dir); ok {
+				d.opts = Options{Now: time.Now}
 			}
-			n++
-		}
-		if n != 10_000 {
-			b.Fatal(n)
-		}
+			l, err := s.Create(t.Context(), Info{ID: testID})
+			require.NoError(t, err)
+			done := make(chan error)
+			for range 8 {
+				go func() {
+					var errs []error
+					for range 50 {
+						errs = append(errs, l.Append(said("x", "y")...))
+					}
+					done <- errors.Join(append(errs, l.Sync())...)
+				}()
+			}
+			for range 8 {
+				require.NoError(t, <-done)
+			}
+			require.NoError(t, l.Close())
+			assert.Len(t, collect(t, s.Inputs(t.Context(), testID, 0)), 800)
+			l, err = s.Lease(t.Context(), testID)
+			require.NoError(t, err)
+			assert.Empty(t, l.Warnings())
+			require.NoError(t, l.Close())
+		})
 	}
 }

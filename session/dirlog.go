@@ -50,7 +50,8 @@ func (l *dirLog) begin() error {
 
 // load reads what the file holds and where it ends.
 func (l *dirLog) load() error {
-	s := newScanner(l.info.ID, l.f, func(*record, loop.Input) bool { return true })
+	s := newScanner(l.info.ID, l.f)
+	s.verify = true
 	if err := s.run(); err != nil {
 		return err
 	}

@@ -29,6 +29,10 @@
 // A log is never rewritten, only added to and, at its torn end, cut. The package must not decide what inputs mean;
 // it knows loop.EncodeInput and loop.DecodeInput and no input by name.
 //
+// List reads the folder and the times of the files that fit; which folder a session is of it knows from a file beside
+// the logs, .index (0600), a cache that any process may lose, damage or remove. A page that is limited is held against
+// the headers of its logs. Reading checks that a record is one; whether the hashes fit is checked by Lease.
+//
 // Limits of this version: payloads of any size stay in their record (there are no blobs yet), nothing but Lease
 // reports damage, and a lease is not fenced against a file system that loses locks.
 package session

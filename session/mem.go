@@ -55,7 +55,8 @@ func (m *Mem) Create(ctx context.Context, info Info) (Log, error) {
 	if info.Created.IsZero() {
 		info.Created = m.opts.now()
 	}
-	info.Created, info.Updated = info.Created.UTC(), info.Created.UTC()
+	info.Created = wall(info.Created)
+	info.Updated = info.Created
 	l := &memLog{info: info}
 	m.all[info.ID] = l
 	l.held = &memLease{store: m, log: l, info: info}
@@ -124,19 +125,23 @@ func (m *Mem) Inputs(ctx context.Context, id string, from int) iter.Seq2[loop.In
 }
 
 // List is Store.List.
-func (m *Mem) List(ctx context.Context, f Filter) ([]Info, error) {
+func (m *Mem) List(ctx context.Context, f Filter) (Page, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("listing the sessions: %w", err)
+		return Page{}, fmt.Errorf("listing the sessions: %w", err)
+	}
+	after, err := f.position()
+	if err != nil {
+		return Page{}, err
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	var infos []Info
 	for _, l := range m.all {
-		if f.Cwd == "" || f.Cwd == l.info.Cwd {
+		if (f.Cwd == "" || f.Cwd == l.info.Cwd) && after.before(l.info) {
 			infos = append(infos, l.info)
 		}
 	}
-	return sortInfos(infos, f.Limit), nil
+	m.mu.Unlock()
+	return pageOf(infos, f.Limit), nil
 }
 
 // Delete is Store.Delete.

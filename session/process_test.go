@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,6 +30,8 @@ func TestMain(m *testing.M) {
 		os.Exit(hold(os.Args[1]))
 	case "full":
 		os.Exit(full(os.Args[1]))
+	case "work":
+		os.Exit(workIn(os.Args[1], os.Args[2]))
 	}
 	os.Exit(m.Run())
 }
@@ -85,11 +88,28 @@ func full(dir string) int {
 	return 0
 }
 
-func role(t *testing.T, name, dir string) *exec.Cmd {
+// workIn is a worker on the sessions in dir.
+func workIn(dir, worker string) int {
+	w, err := strconv.Atoi(worker)
+	if err != nil {
+		return 1
+	}
+	d, err := OpenDir(dir, Options{})
+	if err != nil {
+		return 2
+	}
+	if err := errors.Join(work(context.Background(), d, w), d.Close()); err != nil {
+		os.Stderr.WriteString(err.Error() + "\n") //nolint:errcheck // the test sees it or not
+		return 3
+	}
+	return 0
+}
+
+func role(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), exe, dir)
+	cmd := exec.CommandContext(t.Context(), exe, args...)
 	cmd.Env = append(os.Environ(), roleVar+"="+name)
 	return cmd
 }
@@ -132,4 +152,24 @@ func TestNoSpace(t *testing.T) {
 	out, err := role(t, "full", dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	requireWhole(t, openDir(t, dir), append(inputs, said("small")...))
+}
+
+// TestListWhileOtherProcessesWrite: processes that make, delete and list sessions do not mislead each other.
+func TestListWhileOtherProcessesWrite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	openDir(t, dir)
+	const workers = 3
+	var cmds []*exec.Cmd
+	var outs [workers]bytes.Buffer
+	for w := range workers {
+		cmd := role(t, "work", dir, strconv.Itoa(w))
+		cmd.Stderr = &outs[w]
+		require.NoError(t, cmd.Start())
+		cmds = append(cmds, cmd)
+	}
+	for w, cmd := range cmds {
+		require.NoError(t, cmd.Wait(), "%s", &outs[w])
+	}
+	requireWork(t, openDir(t, dir), workers)
 }

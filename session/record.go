@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -56,7 +57,7 @@ func (r *record) whole() bool {
 }
 
 // chainText builds the lines that a record's hash is the hash of. sum is the hash of its body.
-func chainText(dst []byte, prev string, r *record, sum string) []byte {
+func chainText(dst []byte, prev string, r *record, sum []byte) []byte {
 	dst = append(append(dst, prev...), '\n')
 	dst = append(strconv.AppendInt(dst, int64(r.N), 10), '\n')
 	dst = append(append(dst, r.At...), '\n')
@@ -69,13 +70,80 @@ func (r *record) redacted() bool { return r.BodySum != "" && bytes.Equal(r.Body,
 
 // fits says whether the record's hash follows from prev and from what the record holds.
 func (r *record) fits(prev string) bool {
-	sum := r.BodySum
-	if !r.redacted() {
-		s := sha256.Sum256(r.Body)
-		sum = hex.EncodeToString(s[:])
+	var text [256]byte
+	var digits [hashLen]byte
+	bodySum := digits[:]
+	if r.redacted() {
+		bodySum = []byte(r.BodySum)
+	} else {
+		sum := sha256.Sum256(r.Body)
+		hex.Encode(bodySum, sum[:])
 	}
-	want := sha256.Sum256(chainText(make([]byte, 0, 256), prev, r, sum))
-	return r.Hash == hex.EncodeToString(want[:])
+	sum := sha256.Sum256(chainText(text[:0], prev, r, bodySum))
+	hex.Encode(digits[:], sum[:])
+	return r.Hash == string(digits[:])
+}
+
+// plain reads a line that is laid out exactly as writer.add does it, and says whether it is. Then the line is a record
+// if Body is JSON, which is not checked here, and json.Unmarshal would read the same. Strings that r holds already are
+// used again; Body is a part of line. When it is not plain, r stays as it was.
+func (r *record) plain(line []byte) bool {
+	const (
+		start = `{"n":`
+		at    = `,"at":"`
+		kind  = `","kind":"`
+		body  = `","body":`
+		hash  = `,"hash":"`
+		end   = `"}`
+	)
+	rest, ok := bytes.CutPrefix(line, []byte(start))
+	n := 0
+	for len(rest) > 0 && '0' <= rest[0] && rest[0] <= '9' && n < math.MaxInt/10-1 {
+		n, rest = n*10+int(rest[0]-'0'), rest[1:]
+	}
+	if !ok || n == 0 || line[len(start)] == '0' {
+		return false
+	}
+	if rest, ok = bytes.CutPrefix(rest, []byte(at)); !ok {
+		return false
+	}
+	when, rest, ok := cutSimple(rest, kind)
+	if !ok {
+		return false
+	}
+	name, rest, ok := cutSimple(rest, body)
+	if !ok || len(name) == 0 {
+		return false
+	}
+	i := len(rest) - len(hash) - hashLen - len(end)
+	if i < 2 || rest[0] != '{' || rest[i-1] != '}' || string(rest[i:i+len(hash)]) != hash {
+		return false
+	}
+	sum, tail, ok := cutSimple(rest[i+len(hash):], end)
+	if !ok || len(sum) != hashLen || len(tail) != 0 {
+		return false
+	}
+	*r = record{N: n, At: r.At, Kind: r.Kind, Body: rest[:i:i], Hash: string(sum)}
+	if string(when) != r.At {
+		r.At = string(when)
+	}
+	if string(name) != r.Kind {
+		r.Kind = string(name)
+	}
+	return true
+}
+
+// cutSimple cuts text at sep, which begins with a quote. What is before it must need no decoding.
+func cutSimple(text []byte, sep string) (before, after []byte, ok bool) {
+	i := 0
+	for i < len(text) && text[i] != '"' {
+		if c := text[i]; c < ' ' || c == '\\' || c >= 0x7f {
+			return nil, nil, false
+		}
+		i++
+	}
+	after, ok = bytes.CutPrefix(text[i:], []byte(sep))
+	return text[:i], after, ok
 }
 
 // input decodes the record. What cannot be decoded becomes a loop.Unknown, with the reason.
@@ -119,7 +187,7 @@ func (w *writer) add(in loop.Input, at string) error {
 	n := w.n + 1
 	sum := sha256.Sum256(body)
 	w.hex = hex.AppendEncode(w.hex[:0], sum[:])
-	w.text = chainText(w.text[:0], w.hash, &record{N: n, At: at, Kind: kind}, string(w.hex))
+	w.text = chainText(w.text[:0], w.hash, &record{N: n, At: at, Kind: kind}, w.hex)
 	sum = sha256.Sum256(w.text)
 
 	o := append(w.out, `{"n":`...)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/cartagent/cartagent/loop"
@@ -17,15 +18,18 @@ import (
 
 // scanner reads a log from its start, whatever state it is in.
 type scanner struct {
-	br    *bufio.Reader
-	long  []byte // the current line, where it is longer than br's buffer
-	visit func(*record, loop.Input) bool
+	br     *bufio.Reader
+	long   []byte                // the current line, where it is longer than br's buffer
+	visit  func(loop.Input) bool // gets each input and says whether to go on; may be nil
+	from   int                   // visit gets the records from this number on
+	verify bool                  // each hash is checked, not only those on which it depends what is a record
 
 	id       string
 	info     Info
 	headed   bool // the header was found
 	last     chain
-	unknown  bool // what the next record's hash should follow from was lost
+	rec      record // of the last line that was quick
+	unknown  bool   // what the next record's hash should follow from was lost
 	line     int
 	off      int64 // where the current line begins
 	keep     int64 // where the last thing worth keeping ends
@@ -38,14 +42,17 @@ type scanner struct {
 // maxWarnings bounds what a wholly damaged file can say.
 const maxWarnings = 50
 
+// readSize is how much is read at once: little enough for who wants the first records only.
+const readSize = 32 << 10
+
 // maxTries bounds the search for records in one damaged line.
 const maxTries = 64
 
 // recordStart is how a record begins when this package wrote it.
 var recordStart = regexp.MustCompile(`\{"n":[0-9]+,"at":"`)
 
-func newScanner(id string, r io.Reader, visit func(*record, loop.Input) bool) *scanner {
-	return &scanner{br: bufio.NewReaderSize(r, 64<<10), id: id, info: Info{ID: id}, visit: visit}
+func newScanner(id string, r io.Reader) *scanner {
+	return &scanner{br: bufio.NewReaderSize(r, readSize), id: id, info: Info{ID: id}}
 }
 
 func (s *scanner) warn(format string, args ...any) {
@@ -61,7 +68,7 @@ func (s *scanner) findings() []string {
 	if s.more == 0 {
 		return s.warnings
 	}
-	return append(s.warnings[:len(s.warnings):len(s.warnings)],
+	return append(slices.Clip(s.warnings),
 		fmt.Sprintf("session %s: and %d more problems of the kind", s.id, s.more))
 }
 
@@ -134,6 +141,10 @@ func (s *scanner) take(line []byte, whole bool) error {
 		s.kept(int64(len(line)), true)
 		return nil
 	}
+	if s.quick(rest) {
+		s.kept(int64(len(line)), whole)
+		return nil
+	}
 	var r record
 	if json.Unmarshal(rest, &r) == nil && r.whole() {
 		s.accept(&r)
@@ -161,7 +172,7 @@ func (s *scanner) header(line []byte) (int, error) {
 		sum := sha256.Sum256(line)
 		s.last.hash = hex.EncodeToString(sum[:])
 		s.warn("line 1: the header is damaged or missing; the session's folder is not known")
-		return 0, nil
+		return 0, nil //nolint:nilerr // a damaged header is a warning, the records behind it are read
 	}
 	if h.Version > format {
 		return 0, fmt.Errorf("session %s has format %d, this version reads up to %d: %w; upgrade to open it",
@@ -186,31 +197,72 @@ func (s *scanner) header(line []byte) (int, error) {
 	return n, nil
 }
 
-// accept hands a record on and checks how it follows the one before. It takes nothing twice.
+// quick takes a line that is one record of the usual look, and says whether it was. It decodes the body only.
+func (s *scanner) quick(line []byte) bool {
+	r := &s.rec
+	if !r.plain(line) {
+		return false
+	}
+	if r.N < s.from {
+		if !json.Valid(r.Body) {
+			return false
+		}
+		s.follow(r)
+		return true
+	}
+	in, err := loop.DecodeInput(r.Kind, r.Body)
+	if err != nil {
+		return false
+	}
+	if _, unseen := in.(loop.Unknown); unseen && !json.Valid(r.Body) {
+		return false
+	}
+	if s.follow(r) {
+		s.hand(in)
+	}
+	return true
+}
+
+// accept checks a record and hands it on.
 func (s *scanner) accept(r *record) {
-	fits := r.fits(s.last.hash)
+	if !s.follow(r) {
+		return
+	}
+	in, err := r.input()
+	if err != nil {
+		s.warn("line %d: record %d: %v; it is kept and has no effect", s.line, r.N, err)
+	}
+	if r.N >= s.from {
+		s.hand(in)
+	}
+}
+
+func (s *scanner) hand(in loop.Input) {
+	if s.visit != nil && !s.visit(in) {
+		s.stopped = true
+	}
+}
+
+// follow checks how a record follows the one before, and moves on to it. It takes nothing twice.
+func (s *scanner) follow(r *record) bool {
+	next := r.N == s.last.n+1
+	fits := next && !s.verify || r.fits(s.last.hash)
 	switch {
-	case fits && r.N == s.last.n+1:
+	case fits && next:
 	case r.N == s.last.n && r.Hash == s.last.hash:
 		s.warn("line %d: record %d is there twice; the second is left out", s.line, r.N)
-		return
+		return false
 	case s.unknown && r.N > s.last.n:
 		// Damage before this record, which was reported, took what its hash follows from.
 	case r.N > s.last.n+1:
 		s.warn("line %d: record %d follows record %d; those between are missing", s.line, r.N, s.last.n)
-	case r.N != s.last.n+1:
+	case !next:
 		s.warn("line %d: record %d follows record %d", s.line, r.N, s.last.n)
 	default:
 		s.warn("line %d: record %d was changed, or something before it: its hash does not fit", s.line, r.N)
 	}
 	s.last, s.unknown = chain{n: r.N, hash: r.Hash}, false
-	in, err := r.input()
-	if err != nil {
-		s.warn("line %d: record %d: %v; it is kept and has no effect", s.line, r.N, err)
-	}
-	if !s.visit(r, in) {
-		s.stopped = true
-	}
+	return true
 }
 
 // salvage takes the records out of a line that is not one record. base is where text begins in the line.

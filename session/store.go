@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +27,8 @@ var (
 	ErrClosed = errors.New("the session's log is closed")
 	// ErrVersion means that the log has a format of a later version than this one can read.
 	ErrVersion = errors.New("the session was written by a newer version")
+	// ErrCursor means that Filter.After is none that List gave.
+	ErrCursor = errors.New("the cursor is not valid")
 )
 
 // Store keeps the logs of sessions. Its methods may be called from any goroutine.
@@ -42,8 +42,10 @@ type Store interface {
 	// Inputs yields a session's inputs in order, without a lease, beginning with record number from (they count from
 	// 1; 0 means all). What is damaged is left out; Lease says what that was. It yields at most one error, last.
 	Inputs(ctx context.Context, id string, from int) iter.Seq2[loop.Input, error]
-	// List describes the sessions that fit, those written last first.
-	List(ctx context.Context, f Filter) ([]Info, error)
+	// List gives a page of the sessions that fit, those written last first and equal times by their ids. Going on with
+	// the page's Next shows no session twice; one that is written between two pages moves to the front, and so out of
+	// the pages to come. A bad cursor is ErrCursor.
+	List(ctx context.Context, f Filter) (Page, error)
 	// Delete removes a session for good. One that another writer holds is a *Locked.
 	Delete(ctx context.Context, id string) error
 }
@@ -71,7 +73,14 @@ type Info struct {
 // Filter chooses among sessions. Its zero value chooses all.
 type Filter struct {
 	Cwd   string // only sessions of this folder
-	Limit int    // at most so many
+	Limit int    // at most so many; 0 means all
+	After string // Next of the page before; empty for the first
+}
+
+// Page is a part of the list of sessions. Next is the Filter.After of the page that follows; it is empty on the last.
+type Page struct {
+	Sessions []Info
+	Next     string
 }
 
 // Options are what stores need from outside. The zero value means the real clock.
@@ -81,10 +90,13 @@ type Options struct {
 
 func (o Options) now() time.Time {
 	if o.Now == nil {
-		return time.Now().UTC()
+		return wall(time.Now())
 	}
-	return o.Now().UTC()
+	return wall(o.Now())
 }
+
+// wall is t as it can be written down, without the reading of a monotonic clock.
+func wall(t time.Time) time.Time { return t.Round(0).UTC() }
 
 // Locked says who holds a session. PID is zero and Host empty where that is not known.
 type Locked struct {
@@ -105,38 +117,35 @@ func (l *Locked) Error() string {
 // Is makes every *Locked an ErrLocked.
 func (l *Locked) Is(target error) bool { return target == ErrLocked }
 
-var idPattern = regexp.MustCompile(`^sess_[a-z0-9]{16,}$`)
-
-// maxID keeps ids within what file systems take as a name.
-const maxID = 128
+// What ids look like, and a length that keeps them within what file systems take as a name.
+const (
+	idPrefix = "sess_"
+	minID    = len(idPrefix) + 16
+	maxID    = 128
+)
 
 // NewID makes an id that no other session has.
-func NewID() string { return "sess_" + strings.ToLower(rand.Text()) }
+func NewID() string { return idPrefix + strings.ToLower(rand.Text()) }
 
 // CheckID says whether id could be one that NewID made. Anything else is ErrNotFound: it names no session, and it
 // must never become a part of a path.
 func CheckID(id string) error {
-	if len(id) > maxID || !idPattern.MatchString(id) {
+	if !validID(id) {
 		return fmt.Errorf("session id %.60q: %w (ids are sess_ and at least 16 of a-z and 0-9)", id, ErrNotFound)
 	}
 	return nil
 }
 
-// sortInfos puts what was written last first, and gives equal times an order of their own.
-func sortInfos(infos []Info, limit int) []Info {
-	slices.SortFunc(infos, func(a, b Info) int {
-		if c := b.Updated.Compare(a.Updated); c != 0 {
-			return c
-		}
-		if c := b.Created.Compare(a.Created); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	if limit > 0 && len(infos) > limit {
-		infos = infos[:limit]
+func validID(id string) bool {
+	if len(id) < minID || len(id) > maxID || id[:len(idPrefix)] != idPrefix {
+		return false
 	}
-	return infos
+	for i := len(idPrefix); i < len(id); i++ {
+		if c := id[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
 }
 
 // self describes this process as the holder of a session.

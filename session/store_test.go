@@ -59,156 +59,133 @@ func said(texts ...string) []loop.Input {
 	return out
 }
 
-func eachStore(t *testing.T, test func(t *testing.T, s Store)) {
-	t.Helper()
-	t.Run("dir", func(t *testing.T) {
-		t.Parallel()
-		test(t, openDir(t, t.TempDir()))
-	})
-	t.Run("mem", func(t *testing.T) {
-		t.Parallel()
-		test(t, NewMem(ticking()))
-	})
+// stores are the kinds of store, each with what makes an empty one.
+func stores() map[string]func(*testing.T) Store {
+	return map[string]func(*testing.T) Store{
+		"dir": func(t *testing.T) Store {
+			t.Helper()
+			return openDir(t, t.TempDir())
+		},
+		"mem": func(*testing.T) Store { return NewMem(ticking()) },
+	}
 }
 
 func TestStoreKeepsInputs(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s Store) {
-		ctx := t.Context()
-		l, err := s.Create(ctx, Info{ID: testID, Cwd: "/w/café <&>"})
-		require.NoError(t, err)
-		inputs := []loop.Input{
-			loop.Configured{System: "be <brief> & kind"},
-			loop.Prompted{MessageID: "m1", Content: loop.Blocks{loop.Text{Text: "line\nline\u2028x"}}},
-			loop.Streamed{Kind: loop.ChunkText, Text: strings.Repeat("x", 200<<10)},
-			loop.Unknown{Kind: "Later \"kind\"", Body: json.RawMessage(`{"a":[1,12345678901234567890]}`)},
-			loop.Cancelled{},
-		}
-		require.NoError(t, l.Append(inputs[:2]...))
-		require.NoError(t, l.Append())
-		require.NoError(t, l.Append(inputs[2:]...))
-		require.NoError(t, l.Sync())
-		assert.Equal(t, inputs, collect(t, s.Inputs(ctx, testID, 0)), "while it is leased")
-		require.NoError(t, l.Close())
-		require.NoError(t, l.Close())
-		require.ErrorIs(t, l.Append(inputs[0]), ErrClosed)
-		require.ErrorIs(t, l.Sync(), ErrClosed)
-
-		l, err = s.Lease(ctx, testID)
-		require.NoError(t, err)
-		assert.Equal(t, "/w/café <&>", l.Info().Cwd)
-		assert.Equal(t, 2026, l.Info().Created.Year())
-		assert.Empty(t, l.Warnings())
-		require.NoError(t, l.Append(said("more")...))
-		require.NoError(t, l.Close())
-		want := append(inputs[:5:5], said("more")...)
-		assert.Equal(t, want, collect(t, s.Inputs(ctx, testID, 1)))
-		assert.Equal(t, want[4:], collect(t, s.Inputs(ctx, testID, 5)))
-		assert.Empty(t, collect(t, s.Inputs(ctx, testID, 7)))
-		for in, err := range s.Inputs(ctx, testID, 0) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			ctx := t.Context()
+			l, err := s.Create(ctx, Info{ID: testID, Cwd: "/w/café <&>"})
 			require.NoError(t, err)
-			assert.Equal(t, want[0], in)
-			break
-		}
-	})
+			inputs := []loop.Input{
+				loop.Configured{System: "be <brief> & kind"},
+				loop.Prompted{MessageID: "m1", Content: loop.Blocks{loop.Text{Text: "line\nline\u2028x"}}},
+				loop.Streamed{Kind: loop.ChunkText, Text: strings.Repeat("x", 200<<10)},
+				loop.Unknown{Kind: "Later \"kind\"", Body: json.RawMessage(`{"a":[1,12345678901234567890]}`)},
+				loop.Cancelled{},
+			}
+			require.NoError(t, l.Append(inputs[:2]...))
+			require.NoError(t, l.Append())
+			require.NoError(t, l.Append(inputs[2:]...))
+			require.NoError(t, l.Sync())
+			assert.Equal(t, inputs, collect(t, s.Inputs(ctx, testID, 0)), "while it is leased")
+			require.NoError(t, l.Close())
+			require.NoError(t, l.Close())
+			require.ErrorIs(t, l.Append(inputs[0]), ErrClosed)
+			require.ErrorIs(t, l.Sync(), ErrClosed)
+
+			l, err = s.Lease(ctx, testID)
+			require.NoError(t, err)
+			assert.Equal(t, "/w/café <&>", l.Info().Cwd)
+			assert.Equal(t, 2026, l.Info().Created.Year())
+			assert.Empty(t, l.Warnings())
+			require.NoError(t, l.Append(said("more")...))
+			require.NoError(t, l.Close())
+			want := append(inputs[:5:5], said("more")...)
+			assert.Equal(t, want, collect(t, s.Inputs(ctx, testID, 1)))
+			assert.Equal(t, want[4:], collect(t, s.Inputs(ctx, testID, 5)))
+			assert.Empty(t, collect(t, s.Inputs(ctx, testID, 7)))
+			for in, err := range s.Inputs(ctx, testID, 0) {
+				require.NoError(t, err)
+				assert.Equal(t, want[0], in)
+				break
+			}
+		})
+	}
 }
 
 func TestStoreHasOneWriter(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s Store) {
-		ctx := t.Context()
-		l, err := s.Create(ctx, Info{ID: testID})
-		require.NoError(t, err)
-		_, err = s.Create(ctx, Info{ID: testID})
-		require.ErrorIs(t, err, ErrExists)
-
-		host, err := os.Hostname()
-		require.NoError(t, err)
-		_, err = s.Lease(ctx, testID)
-		require.ErrorIs(t, err, ErrLocked)
-		var locked *Locked
-		require.ErrorAs(t, err, &locked)
-		assert.Equal(t, Locked{ID: testID, PID: os.Getpid(), Host: host}, *locked)
-		assert.Contains(t, err.Error(), fmt.Sprintf("process %d on %s", os.Getpid(), host))
-		require.ErrorIs(t, s.Delete(ctx, testID), ErrLocked)
-
-		require.NoError(t, l.Close())
-		again, err := s.Lease(ctx, testID)
-		require.NoError(t, err)
-		require.NoError(t, l.Close(), "the old lease must not end the new one")
-		_, err = s.Lease(ctx, testID)
-		require.ErrorIs(t, err, ErrLocked)
-		require.NoError(t, again.Close())
-
-		require.NoError(t, s.Delete(ctx, testID))
-		_, err = s.Lease(ctx, testID)
-		require.ErrorIs(t, err, ErrNotFound)
-		require.ErrorIs(t, s.Delete(ctx, testID), ErrNotFound)
-		for _, err := range s.Inputs(ctx, testID, 0) {
-			require.ErrorIs(t, err, ErrNotFound)
-		}
-	})
-}
-
-func TestStoreLists(t *testing.T) {
-	t.Parallel()
-	eachStore(t, func(t *testing.T, s Store) {
-		ctx := t.Context()
-		none, err := s.List(ctx, Filter{})
-		require.NoError(t, err)
-		assert.Empty(t, none)
-		base := time.Now().Add(-time.Hour)
-		for i, cwd := range []string{"/a", "/b", "/a"} {
-			info := Info{ID: fmt.Sprintf("sess_%016d", i), Cwd: cwd, Created: base.Add(time.Duration(i) * time.Minute)}
-			l, err := s.Create(ctx, info)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			ctx := t.Context()
+			l, err := s.Create(ctx, Info{ID: testID})
 			require.NoError(t, err)
+			_, err = s.Create(ctx, Info{ID: testID})
+			require.ErrorIs(t, err, ErrExists)
+
+			host, err := os.Hostname()
+			require.NoError(t, err)
+			_, err = s.Lease(ctx, testID)
+			require.ErrorIs(t, err, ErrLocked)
+			var locked *Locked
+			require.ErrorAs(t, err, &locked)
+			assert.Equal(t, Locked{ID: testID, PID: os.Getpid(), Host: host}, *locked)
+			assert.Contains(t, err.Error(), fmt.Sprintf("process %d on %s", os.Getpid(), host))
+			require.ErrorIs(t, s.Delete(ctx, testID), ErrLocked)
+
 			require.NoError(t, l.Close())
-			if d, ok := s.(*Dir); ok {
-				path := filepath.Join(d.root.Name(), info.ID+logExt)
-				require.NoError(t, os.Chtimes(path, info.Created, info.Created))
-			}
-		}
-		ids := func(f Filter) []string {
-			infos, err := s.List(ctx, f)
+			again, err := s.Lease(ctx, testID)
 			require.NoError(t, err)
-			out := make([]string, len(infos))
-			for i, info := range infos {
-				out[i] = info.ID[len(info.ID)-1:] + info.Cwd
-				assert.WithinDuration(t, base, info.Created, time.Hour)
+			require.NoError(t, l.Close(), "the old lease must not end the new one")
+			_, err = s.Lease(ctx, testID)
+			require.ErrorIs(t, err, ErrLocked)
+			require.NoError(t, again.Close())
+
+			require.NoError(t, s.Delete(ctx, testID))
+			_, err = s.Lease(ctx, testID)
+			require.ErrorIs(t, err, ErrNotFound)
+			require.ErrorIs(t, s.Delete(ctx, testID), ErrNotFound)
+			for _, err := range s.Inputs(ctx, testID, 0) {
+				require.ErrorIs(t, err, ErrNotFound)
 			}
-			return out
-		}
-		assert.Equal(t, []string{"2/a", "1/b", "0/a"}, ids(Filter{}))
-		assert.Equal(t, []string{"2/a", "0/a"}, ids(Filter{Cwd: "/a"}))
-		assert.Equal(t, []string{"2/a"}, ids(Filter{Limit: 1}))
-	})
+		})
+	}
 }
 
 func TestStoreObeysItsContext(t *testing.T) {
 	t.Parallel()
-	eachStore(t, func(t *testing.T, s Store) {
-		l, err := s.Create(t.Context(), Info{ID: testID})
-		require.NoError(t, err)
-		require.NoError(t, l.Append(said("a", "b", "c")...))
-		require.NoError(t, l.Close())
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var last error
-		n := 0
-		for in, err := range s.Inputs(ctx, testID, 0) {
-			if last = err; err == nil {
-				assert.Equal(t, said("a")[0], in)
-				n++
-				cancel()
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			l, err := s.Create(t.Context(), Info{ID: testID})
+			require.NoError(t, err)
+			require.NoError(t, l.Append(said("a", "b", "c")...))
+			require.NoError(t, l.Close())
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var last error
+			n := 0
+			for in, err := range s.Inputs(ctx, testID, 0) {
+				if last = err; err == nil {
+					assert.Equal(t, said("a")[0], in)
+					n++
+					cancel()
+				}
 			}
-		}
-		assert.Equal(t, 1, n)
-		require.ErrorIs(t, last, context.Canceled)
-		_, err = s.List(ctx, Filter{})
-		require.ErrorIs(t, err, context.Canceled)
-		_, err = s.Lease(ctx, testID)
-		require.ErrorIs(t, err, context.Canceled)
-	})
+			assert.Equal(t, 1, n)
+			require.ErrorIs(t, last, context.Canceled)
+			_, err = s.List(ctx, Filter{})
+			require.ErrorIs(t, err, context.Canceled)
+			_, err = s.Lease(ctx, testID)
+			require.ErrorIs(t, err, context.Canceled)
+		})
+	}
 }
 
 // TestIDsNeverReachThePath is case C066.
@@ -219,32 +196,37 @@ func TestIDsNeverReachThePath(t *testing.T) {
 		"x\x00y", "CON", strings.ToUpper(testID), "sess_short", testID + "/../x", testID + "\n", "\n" + testID,
 		"sess_" + strings.Repeat("a", 4096), testID + ".jsonl", "sess_0123456789abcdeé",
 	}
-	eachStore(t, func(t *testing.T, s Store) {
-		ctx := t.Context()
-		for _, id := range bad {
-			_, err := s.Create(ctx, Info{ID: id})
-			require.ErrorIs(t, err, ErrNotFound, "%.40q", id)
-			assert.Less(t, len(err.Error()), 400)
-			_, err = s.Lease(ctx, id)
-			require.ErrorIs(t, err, ErrNotFound, "%.40q", id)
-			require.ErrorIs(t, s.Delete(ctx, id), ErrNotFound, "%.40q", id)
-			for _, err := range s.Inputs(ctx, id, 0) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			ctx := t.Context()
+			for _, id := range bad {
+				_, err := s.Create(ctx, Info{ID: id})
 				require.ErrorIs(t, err, ErrNotFound, "%.40q", id)
+				assert.Less(t, len(err.Error()), 400)
+				_, err = s.Lease(ctx, id)
+				require.ErrorIs(t, err, ErrNotFound, "%.40q", id)
+				require.ErrorIs(t, s.Delete(ctx, id), ErrNotFound, "%.40q", id)
+				for _, err := range s.Inputs(ctx, id, 0) {
+					require.ErrorIs(t, err, ErrNotFound, "%.40q", id)
+				}
 			}
-		}
-		if d, ok := s.(*Dir); ok {
-			entries, err := os.ReadDir(d.root.Name())
+			if d, ok := s.(*Dir); ok {
+				entries, err := os.ReadDir(d.root.Name())
+				require.NoError(t, err)
+				assert.Empty(t, entries)
+			}
+			page, err := s.List(ctx, Filter{Cwd: "/w/../.."})
 			require.NoError(t, err)
-			assert.Empty(t, entries)
-		}
-		infos, err := s.List(ctx, Filter{Cwd: "/w/../.."})
-		require.NoError(t, err)
-		assert.Empty(t, infos)
-	})
+			assert.Empty(t, page)
+		})
+	}
 	for range 100 {
 		require.NoError(t, CheckID(NewID()))
 	}
-	assert.NotEqual(t, NewID(), NewID())
+	one, other := NewID(), NewID()
+	assert.NotEqual(t, one, other)
 }
 
 // TestLinksAreNotFollowed: a name in the folder that is a link or a folder is no session.
@@ -262,9 +244,9 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		_, err = d.Create(t.Context(), Info{ID: id})
 		require.ErrorIs(t, err, ErrExists)
 	}
-	infos, err := d.List(t.Context(), Filter{})
+	page, err := d.List(t.Context(), Filter{})
 	require.NoError(t, err)
-	assert.Empty(t, infos)
+	assert.Empty(t, page)
 	kept, err := os.ReadFile(outside)
 	require.NoError(t, err)
 	assert.Equal(t, "secret", string(kept))

@@ -143,7 +143,9 @@ func TestC002VersionsOfAnyKind(t *testing.T) {
 		p.send(t, `{"jsonrpc":"2.0","id":7,"method":"initialize","params":%s}`, params)
 		line := p.until(t, `"id":7`)
 		assert.Contains(t, line, want, params)
-		assert.Less(t, len(line), 500, "short, no validator's dump")
+		if strings.Contains(line, `"error"`) {
+			assert.Less(t, len(line), 300, "short, no validator's dump")
+		}
 	}
 	p.send(t, `{"jsonrpc":"2.0","id":8,"method":"initialize"}`)
 	assert.Contains(t, p.until(t, `"id":8`), `"code":-32602`)
@@ -172,8 +174,8 @@ func TestEverythingAskedIsAnswered(t *testing.T) {
 	p.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`+"\n"+
 		`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`)
 	p.end(t, p.closeInput)
-	require.Len(t, p.lines, 2)
-	assert.Contains(t, p.lines[1], `"sessionId"`)
+	require.GreaterOrEqual(t, len(p.lines), 2)
+	assert.Contains(t, p.lines[1], `"id":1,"result":{"sessionId"`)
 	assert.Contains(t, p.stderr.String(), "the input ended")
 }
 

@@ -1,0 +1,186 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cartagent/cartagent/loop"
+)
+
+func BenchmarkAppend(b *testing.B) {
+	d, err := OpenDir(b.TempDir(), Options{})
+	require.NoError(b, err)
+	l, err := d.Create(b.Context(), Info{ID: testID})
+	require.NoError(b, err)
+	in := said("a few words of text")[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := l.Append(in); err != nil {
+			b.Fatal(err)
+		}
+	}
+	require.NoError(b, l.Close())
+}
+
+func BenchmarkCreate(b *testing.B) {
+	d, err := OpenDir(b.TempDir(), Options{})
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := d.Create(b.Context(), Info{ID: NewID(), Cwd: "/w"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkIndexCreated is what the index adds to BenchmarkCreate.
+func BenchmarkIndexCreated(b *testing.B) {
+	d, err := OpenDir(b.TempDir(), Options{})
+	require.NoError(b, err)
+	info := Info{ID: testID, Cwd: "/home/someone/src/project", Created: d.opts.now()}
+	b.ReportAllocs()
+	for b.Loop() {
+		d.index.created(info)
+	}
+}
+
+const manyRecords = 100_000
+
+func BenchmarkLease100k(b *testing.B) {
+	dir := b.TempDir()
+	file, _ := logOf(b, dir, manyRecords)
+	d := openDir(b, dir)
+	b.SetBytes(int64(len(file)))
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := d.Lease(b.Context(), testID)
+		if err != nil || l.Warnings() != nil {
+			b.Fatal(err, l.Warnings())
+		}
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	perSecond(b, manyRecords, "records/s")
+}
+
+func BenchmarkInputs100k(b *testing.B) {
+	dir := b.TempDir()
+	file, _ := logOf(b, dir, manyRecords)
+	d := openDir(b, dir)
+	for name, from := range map[string]int{"all": 0, "last": manyRecords} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(file)))
+			b.ReportAllocs()
+			for b.Loop() {
+				n := 0
+				for _, err := range d.Inputs(b.Context(), testID, from) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
+				if want := manyRecords - max(from-1, 0); n != want {
+					b.Fatal(n)
+				}
+			}
+			perSecond(b, manyRecords, "records/s")
+		})
+	}
+}
+
+// BenchmarkInputsFirst reads the first input of a long session, as a title needs it.
+func BenchmarkInputsFirst(b *testing.B) {
+	dir := b.TempDir()
+	logOf(b, dir, manyRecords)
+	d := openDir(b, dir)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, err := range d.Inputs(b.Context(), testID, 0) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			break
+		}
+	}
+}
+
+// BenchmarkDecode100k is the part of BenchmarkInputs100k that is loop.DecodeInput.
+func BenchmarkDecode100k(b *testing.B) {
+	kind, body, err := loop.EncodeInput(said("text 77777 {\"n\":1,\"at\":\"")[0])
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		for range manyRecords {
+			if _, err := loop.DecodeInput(kind, body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	perSecond(b, manyRecords, "records/s")
+}
+
+func perSecond(b *testing.B, n int, unit string) {
+	b.Helper()
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), unit)
+}
+
+// BenchmarkList10k lists the first 50 of 10,000 sessions, of all and of a folder that has few: with the store just
+// opened (cold), with the store in use (warm) and without an index (healing).
+func BenchmarkList10k(b *testing.B) {
+	const many, page = 10_000, 50
+	dir := b.TempDir()
+	d := openDir(b, dir)
+	for i := range many {
+		cwd := "/home/someone/src/project-" + fmt.Sprint(i%7)
+		if i%1000 == 7 {
+			cwd = "/few"
+		}
+		info := Info{ID: fmt.Sprintf("sess_%026d", i), Cwd: cwd, Created: d.opts.now()}
+		line, err := headerLine(info)
+		require.NoError(b, err)
+		require.NoError(b, os.WriteFile(filepath.Join(d.root.Name(), info.ID+logExt), line, 0o600))
+		d.index.created(info)
+	}
+	list := func(b *testing.B, d *Dir, cwd string, want int) {
+		b.Helper()
+		got, err := d.List(b.Context(), Filter{Cwd: cwd, Limit: page})
+		if err != nil || len(got.Sessions) != want {
+			b.Fatal(len(got.Sessions), err)
+		}
+	}
+	for name, cwd := range map[string]string{"all": "", "few": "/few"} {
+		want := page
+		if cwd != "" {
+			want = many / 1000
+		}
+		b.Run(name+"/warm", func(b *testing.B) {
+			b.ReportAllocs()
+			list(b, d, cwd, want)
+			for b.Loop() {
+				list(b, d, cwd, want)
+			}
+		})
+		b.Run(name+"/cold", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				list(b, openDir(b, dir), cwd, want)
+			}
+		})
+		b.Run(name+"/healing", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				require.NoError(b, d.root.Remove(indexName))
+				list(b, openDir(b, dir), cwd, want)
+			}
+		})
+	}
+}

@@ -91,6 +91,8 @@ type Setup struct {
 	Model string
 	// Client is what the session's client offers: files and terminals.
 	Client *acp.ClientConn
+	// Terminal runs commands in the client; nil where it offers none.
+	Terminal Terminal
 	// Files puts the client's view of files, unsaved changes included, before the given one. It is the identity where
 	// the client offers none.
 	Files func(Files) Files

@@ -114,7 +114,7 @@ func (s *session) reload(ctx context.Context, place func(*session), replay bool)
 	}
 	for _, e := range events {
 		if u, ok := LoadUpdateFor(e); ok {
-			if err := s.update(ctx, u); err != nil {
+			if err := s.update(ctx, s.displayed(u)); err != nil {
 				return err
 			}
 		}

@@ -42,13 +42,15 @@ type session struct {
 	log    Log        // the owner's; nil until the session is loaded
 	state  loop.State // the owner's
 	broken error      // the owner's: why the state is no longer that of the log
+	shown  display    // the owner's: the terminals that the client shows by itself
 }
 
 func newSession(a *Agent, id acp.SessionID) *session {
 	s := &session{
 		agent: a, id: id, inbox: make(chan loop.Input), own: make(chan struct{}, 1), chosen: make(map[string]string),
-		gate: newGate(a.client, id), asker: newAsker(a.client, id),
+		gate: newGate(a.client, id), asker: newAsker(a.client, id), shown: make(display),
 	}
+	s.asker.gate = s.gate
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -274,7 +276,21 @@ func (s *session) send(ctx context.Context, e loop.Event) error {
 	if !ok {
 		return nil
 	}
-	return s.update(ctx, u)
+	return s.update(ctx, s.displayed(u))
+}
+
+// displayed is an update with what clients that only show terminals need of it. It is for the owner.
+func (s *session) displayed(u acp.SessionUpdate) acp.SessionUpdate {
+	if !displays(s.agent.client.Capabilities()) {
+		return u
+	}
+	return displayTerminal(u, s.shown, s.cwd())
+}
+
+func (s *session) cwd() string {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	return s.roots[0]
 }
 
 func (s *session) update(ctx context.Context, u acp.SessionUpdate) error {
@@ -310,6 +326,7 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 	}
 	kit, err := s.agent.o.Open(ctx, Setup{
 		Session: s.id, Roots: s.roots, Servers: s.servers, Model: model, Client: s.agent.client,
+		Terminal: clientTerminal(s.agent.client, s.id, s.agent.o.Log),
 		Files: func(own Files) Files { return clientFiles(s.agent.client, s.id, own) },
 	})
 	if err != nil {
@@ -357,6 +374,8 @@ func (s *session) close() error {
 	s.mu.Unlock()
 	s.cancel()
 	s.end()
+	s.gate.close()
+	s.asker.silence.close()
 	s.own <- struct{}{}
 	defer s.leave()
 	err := s.closeKit()

@@ -117,7 +117,7 @@ type Tool interface {
 	// Preview checks the arguments and says what the call would touch. It may read, never write. Its error is for
 	// the model and settles the call as failed.
 	Preview(ctx context.Context, c Call) (Preview, error)
-	// Run does what the preview showed, or refuses if that has changed. report shows progress and may block. Its
+	// Run does what the preview showed, or refuses if that has changed. report shows progress and returns when the client has been told. Its
 	// error is for the model and never ends the turn; a *NeedsAnswer asks the person, and Run is called again with
 	// the answer. It returns soon after ctx ends.
 	Run(ctx context.Context, j Job, report func(Block)) (Result, error)

@@ -51,7 +51,7 @@ func (r *Runner) Run(ctx context.Context, s State, p Prompted, sink Sink) (State
 	}
 	work, stop := context.WithCancel(ctx)
 	t := &turn{
-		runner: r, ctx: work, sink: sink, inputs: make(chan Input),
+		runner: r, ctx: work, sink: sink, inputs: make(chan delivery),
 		tools: make(map[string]Tool, len(r.Tools)), named: make(map[string]string),
 	}
 	defer t.wait(stop)
@@ -69,6 +69,14 @@ func (r *Runner) Run(ctx context.Context, s State, p Prompted, sink Sink) (State
 				return s, end.reason, errors.Join(end.err, t.sinkErr, r.sync())
 			}
 		}
+		t.carriedOut()
+	}
+}
+
+func (t *turn) carriedOut() {
+	if t.taken != nil {
+		close(t.taken)
+		t.taken = nil
 	}
 }
 
@@ -92,6 +100,13 @@ func (r *Runner) sync() error {
 	return nil
 }
 
+// delivery is an input from one of a turn's goroutines. done, if there is one, is closed when all that it causes has
+// been carried out.
+type delivery struct {
+	in   Input
+	done chan struct{}
+}
+
 // turn is one run: its goroutines, and the inputs that they post.
 type turn struct {
 	runner  *Runner
@@ -99,7 +114,8 @@ type turn struct {
 	sink    Sink
 	sinkErr error
 	tools   map[string]Tool
-	inputs  chan Input
+	inputs  chan delivery
+	taken   chan struct{} // of the delivery that is being carried out; nil for other inputs
 	pending []Input           // inputs that Run itself owes
 	named   map[string]string // the tool of each call that is about to run
 	group   sync.WaitGroup
@@ -126,11 +142,12 @@ func (t *turn) next(ctx context.Context) Input {
 		return Cancelled{}
 	case in := <-t.runner.Inbox:
 		return in
-	case in := <-t.inputs:
+	case d := <-t.inputs:
 		if ctx.Err() != nil {
 			return Cancelled{}
 		}
-		return in
+		t.taken = d.done
+		return d.in
 	}
 }
 
@@ -148,7 +165,7 @@ func (t *turn) record(in Input) error {
 
 func (t *turn) post(in Input) bool {
 	select {
-	case t.inputs <- in:
+	case t.inputs <- delivery{in: in}:
 		return true
 	case <-t.ctx.Done():
 		return false
@@ -159,6 +176,20 @@ func (t *turn) post(in Input) bool {
 type ending struct {
 	reason StopReason
 	err    error
+}
+
+// show is post for progress: it returns when the client has been told, so that what a tool does next comes after it.
+func (t *turn) show(in Input) {
+	d := delivery{in: in, done: make(chan struct{})}
+	select {
+	case t.inputs <- d:
+	case <-t.ctx.Done():
+		return
+	}
+	select {
+	case <-d.done:
+	case <-t.ctx.Done():
+	}
 }
 
 // perform does what an effect says. The last effect of a turn is its ending; for every other there is none.
@@ -278,7 +309,7 @@ func (t *turn) run(j Job) (in Input) {
 	report := func(part Block) {
 		in := Progressed{CallID: id, Part: Blocks{part}}
 		if _, _, err := EncodeInput(in); err == nil {
-			t.post(in)
+			t.show(in)
 		}
 	}
 	result, err := tool.Run(t.ctx, j, report)

@@ -1,4 +1,5 @@
-// Package tools holds the tools that a model works with in a workspace: read, list, search, write, edit and terminal.
+// Package tools holds the tools that a model works with in a workspace: read, list, search, write, edit and terminal,
+// and those that need only its person: plan and ask.
 //
 // A [Workspace] is the boundary. It holds the session's roots open as [os.Root] handles, and every path a model names
 // is mapped onto one of them and opened beneath it, so that links, races and /proc cannot lead out:
@@ -9,7 +10,8 @@
 // beside it. No tool asks for permission. A preview says what a call would touch, the loop's rules decide, and Run does
 // just what was shown or refuses: a file that changed since is not overwritten.
 //
-// Text files are read and written by way of [FS]; list, search, pictures and commands always see this disk.
+// Text files are read and written by way of [FS]; list, search and pictures always see this disk. Commands
+// run as process groups of our own, or where the options have a [Terminal], in that.
 //
 // What a model gets back is bounded in lines and bytes, and says what is missing and how to get it.
 //
@@ -56,21 +58,24 @@ type Options struct {
 	Env []string
 	// Shell runs commands by its option -c. Empty means /bin/sh.
 	Shell string
+	// Terminal runs commands elsewhere. Nil means as processes of our own.
+	Terminal Terminal
 }
 
 // kit is what the tools of one session share.
 type kit struct {
-	ws    *Workspace
-	fs    FS // never nil
-	local bool
-	env   []string
-	shell string
-	seen  *ledger
+	ws       *Workspace
+	fs       FS // never nil
+	local    bool
+	env      []string
+	shell    string
+	terminal Terminal // nil: own processes
+	seen     *ledger
 }
 
 // All makes a session's tools. They share what has been read, so make them once a session.
 func All(o Options) []loop.Tool {
-	k := &kit{ws: o.Workspace, fs: o.FS, env: o.Env, shell: o.Shell, seen: newLedger()}
+	k := &kit{ws: o.Workspace, fs: o.FS, env: o.Env, shell: o.Shell, terminal: o.Terminal, seen: newLedger()}
 	if k.fs == nil {
 		k.fs, k.local = o.Workspace, true
 	}
@@ -80,5 +85,7 @@ func All(o Options) []loop.Tool {
 	if k.shell == "" {
 		k.shell = "/bin/sh"
 	}
-	return []loop.Tool{k.readTool(), k.listTool(), k.searchTool(), k.writeTool(), k.editTool(), k.terminalTool()}
+	return []loop.Tool{
+		k.readTool(), k.listTool(), k.searchTool(), k.writeTool(), k.editTool(), k.terminalTool(), planTool(), askTool(),
+	}
 }

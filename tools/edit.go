@@ -59,7 +59,7 @@ func (k *kit) runEdit(ctx context.Context, in editArgs, j loop.Job, _ func(loop.
 
 // edited is the file after the edits, and the first line that differs.
 func (k *kit) edited(d document, in editArgs) (string, int, error) {
-	if !d.found && !(len(in.Edits) > 0 && in.Edits[0].Old == "") {
+	if !d.found && (len(in.Edits) == 0 || in.Edits[0].Old != "") {
 		return "", 0, k.missing(in.Path, d.place)
 	}
 	if isBinary(d.data) {

@@ -56,8 +56,11 @@ func TestEditErrorsSayWhatToDo(t *testing.T) {
 		{"twice", []Edit{{Old: "return 1", New: "x"}}, "2 times, at lines 2, 6: add lines around it so that it is unique, or set all"},
 		{"twice once endings are equal", []Edit{{Old: "() {\n\treturn", New: "x"}}, "2 times, at lines 1, 5"},
 		{"overlapping", []Edit{{Old: "\n}\n", New: "x"}, {Old: "aa", New: "b"}}, "edit 1 of 2: "},
-		{"spaces", []Edit{{Old: "func b() {\n    return 1\n}", New: "x"}},
-			"the same text with other spaces is at line 5:\nfunc b() {\n\treturn 1\n}\nCopy it exactly"},
+		{
+			"spaces",
+			[]Edit{{Old: "func b() {\n    return 1\n}", New: "x"}},
+			"the same text with other spaces is at line 5:\nfunc b() {\n\treturn 1\n}\nCopy it exactly",
+		},
 		{"nearly", []Edit{{Old: "func bb() {\n\treturn 2\n}", New: "x"}}, "the nearest text is at line 5:\nfunc b() {"},
 		{"made already", []Edit{{Old: "func c() {", New: "func a() {"}}, "but new is, at line 1: the change may have been made already"},
 		{"same", []Edit{{Old: "func a", New: "func a"}}, "old and new are the same"},

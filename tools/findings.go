@@ -56,7 +56,7 @@ func (fd *findings) file(ctx context.Context, f finder, p place) error {
 		fd.failed.add(name + " (" + plain(err).Error() + ")")
 		return nil
 	}
-	defer h.Close()
+	defer h.Close() //nolint:errcheck // it was only read
 	out := fileHits{at: p}
 	s := scan{finder: f, out: &out, keep: fd.keep()}
 	fd.buf, err = s.run(ctx, h, fd.buf)

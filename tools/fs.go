@@ -33,7 +33,7 @@ func (w *Workspace) ReadFile(_ context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, plain(err))
@@ -255,7 +255,7 @@ func (k *kit) missing(name string, p place) error {
 	if err != nil {
 		return fmt.Errorf("%s does not exist", name)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	entries, err := f.Readdirnames(10_000)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s does not exist", name)

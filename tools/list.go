@@ -86,7 +86,7 @@ func (k *kit) runList(ctx context.Context, in listArgs, j loop.Job, _ func(loop.
 	err = p.walk(ctx, depth, func(v visit) error {
 		if v.err != nil {
 			failed.add(v.rel + " (" + v.err.Error() + ")")
-			return nil
+			return nil //nolint:nilerr // the result says what could not be read
 		}
 		if !g.match(v.rel) {
 			return nil

@@ -76,7 +76,7 @@ func (k *kit) runRead(ctx context.Context, in readArgs, j loop.Job, _ func(loop.
 	if src.done != nil {
 		return *src.done, nil
 	}
-	defer src.Close()
+	defer src.Close() //nolint:errcheck // it was only read
 	w, err := readWindow(ctx, src, optional(in.Line, 1), min(optional(in.Limit, readLines), readLines))
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("reading %s: %w", in.Path, plain(err))
@@ -121,7 +121,7 @@ func (k *kit) source(ctx context.Context, name string, p place) (source, error) 
 			return source{}, errors.Join(fmt.Errorf("reading %s: %w", name, plain(err)), f.Close())
 		}
 		if isBinary(head[:n]) || isPicture(http.DetectContentType(head[:n])) {
-			defer f.Close()
+			defer f.Close() //nolint:errcheck // it was only read
 			res, err := describeBinary(name, f, head[:n])
 			return source{done: res}, err
 		}

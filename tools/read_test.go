@@ -116,7 +116,6 @@ func TestC022ReadIsBounded(t *testing.T) {
 
 // clientFS stands for an editor's buffers: what is in them comes before what is on disk.
 type clientFS struct {
-	ws      *Workspace
 	buffers map[string]string
 	written map[string]string
 }

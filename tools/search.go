@@ -157,7 +157,7 @@ func (k *kit) runSearch(ctx context.Context, in searchArgs, j loop.Job, _ func(l
 			switch {
 			case v.err != nil:
 				found.failed.add(k.shown(name) + " (" + v.err.Error() + ")")
-				return nil
+				return nil //nolint:nilerr // the result says what could not be read
 			case v.entry.IsDir() || !f.glob.match(v.rel):
 				return nil
 			case v.entry.Type()&fs.ModeSymlink != 0:

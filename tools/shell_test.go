@@ -21,9 +21,12 @@ func judge(rules loop.Rules, line string) loop.Verdict {
 func TestC016NothingHidesBehindAnAllowedWord(t *testing.T) {
 	t.Parallel()
 	rules := loop.Rules{
-		{Tool: "terminal", Prefix: []string{"ls"}, Verdict: loop.Allow}, {Tool: "terminal", Prefix: []string{"env"}, Verdict: loop.Allow},
-		{Tool: "terminal", Prefix: []string{"find"}, Verdict: loop.Allow}, {Tool: "terminal", Prefix: []string{"command"}, Verdict: loop.Allow},
-		{Tool: "terminal", Prefix: []string{"git", "status"}, Verdict: loop.Allow}, {Tool: "terminal", Prefix: []string{"wc"}, Verdict: loop.Allow},
+		{Tool: "terminal", Prefix: []string{"ls"}, Verdict: loop.Allow},
+		{Tool: "terminal", Prefix: []string{"env"}, Verdict: loop.Allow},
+		{Tool: "terminal", Prefix: []string{"find"}, Verdict: loop.Allow},
+		{Tool: "terminal", Prefix: []string{"command"}, Verdict: loop.Allow},
+		{Tool: "terminal", Prefix: []string{"git", "status"}, Verdict: loop.Allow},
+		{Tool: "terminal", Prefix: []string{"wc"}, Verdict: loop.Allow},
 	}
 	for _, line := range []string{
 		"ls; touch pwn1", "ls && touch pwn2", "ls | xargs touch pwn3", "ls $(touch pwn4)", "ls `touch pwn5`", "ls\ntouch pwn6",
@@ -52,7 +55,8 @@ func TestC016DeniedProgramsAreSeenThrough(t *testing.T) {
 	t.Parallel()
 	rules := loop.Rules{
 		{Tool: "terminal", Verdict: loop.Allow},
-		{Tool: "terminal", Prefix: []string{"rm"}, Verdict: loop.Deny}, {Tool: "terminal", Prefix: []string{"git", "push"}, Verdict: loop.Deny},
+		{Tool: "terminal", Prefix: []string{"rm"}, Verdict: loop.Deny},
+		{Tool: "terminal", Prefix: []string{"git", "push"}, Verdict: loop.Deny},
 	}
 	for _, line := range []string{
 		"cd . && rm x", `\rm x`, "command rm x", "/bin/rm x", "env rm x", "env -i A=b rm x", "env -u HOME rm x", "sudo -u root rm x",

@@ -67,6 +67,8 @@ type outcome struct {
 	Signal   string `json:"signal,omitempty"`
 	TimedOut bool   `json:"timedOut,omitempty"`
 	LeftOut  int64  `json:"bytesLeftOut,omitempty"`
+	// Truncated says that a terminal of somebody else's left the beginning out, and not how much of it.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 func (k *kit) runTerminal(ctx context.Context, in terminalArgs, j loop.Job, report func(loop.Block)) (loop.Result, error) {
@@ -83,10 +85,27 @@ func (k *kit) runTerminal(ctx context.Context, in terminalArgs, j loop.Job, repo
 	limit := time.Duration(optional(in.Timeout, commandTime)) * time.Second
 	run, stop := context.WithTimeoutCause(ctx, limit, errTimedOut)
 	defer stop()
+	if k.terminal != nil {
+		e := errand{line: in.Command, dir: dir.abs(), callID: j.Call.ID, limit: limit}
+		if res, err := k.runElsewhere(ctx, run, e, report); !errors.Is(err, ErrNoTerminal) {
+			return res, err
+		}
+	}
+	return k.runOwn(ctx, run, ownCommand{line: in.Command, dir: dir, limit: limit}, report)
+}
 
+// ownCommand is a command that runs as a child of this process.
+type ownCommand struct {
+	line  string
+	dir   place
+	limit time.Duration
+}
+
+// runOwn runs a command as a process group of our own. run is ctx with the command's time limit.
+func (k *kit) runOwn(ctx, run context.Context, c ownCommand, report func(loop.Block)) (loop.Result, error) {
 	out := newTail()
-	cmd := exec.CommandContext(run, k.shell, "-c", in.Command)
-	cmd.Dir, cmd.Env = dir.real(), append(slices.Clone(k.env), "PWD="+dir.abs())
+	cmd := exec.CommandContext(run, k.shell, "-c", c.line)
+	cmd.Dir, cmd.Env = c.dir.real(), append(slices.Clone(k.env), "PWD="+c.dir.abs())
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = commandGrace
 	ownGroup(cmd)
@@ -94,7 +113,7 @@ func (k *kit) runTerminal(ctx context.Context, in terminalArgs, j loop.Job, repo
 	if err := cmd.Start(); err != nil {
 		return loop.Result{}, fmt.Errorf("starting the command: %w", err)
 	}
-	err = watch(out, report, cmd.Wait)
+	err := watch(out, report, cmd.Wait)
 	stopped := run.Err() != nil && err != nil
 	left := errors.Is(err, exec.ErrWaitDelay)
 	switch {
@@ -114,7 +133,7 @@ func (k *kit) runTerminal(ctx context.Context, in terminalArgs, j loop.Job, repo
 	end := outcome{
 		Exit: cmd.ProcessState.ExitCode(), Signal: signalOf(cmd.ProcessState), TimedOut: stopped, LeftOut: out.leftOut(),
 	}
-	return end.result(out.String(), left, limit)
+	return end.result(out.String(), left, c.limit)
 }
 
 var errTimedOut = errors.New("the time is up")
@@ -131,6 +150,8 @@ func (o outcome) result(output string, left bool, limit time.Duration) (loop.Res
 		end = fmt.Sprintf("stopped after %s: the time is up. A longer timeout can be given, at most %d seconds", limit, commandMaxTime)
 	case o.Signal != "":
 		end = "ended by signal: " + o.Signal
+	case o.Exit < 0:
+		end = "ended; its exit code is not known"
 	}
 	notes := []string{end}
 	if left {

@@ -52,9 +52,12 @@ func TestTerminal(t *testing.T) {
 		args m
 		want string
 	}{
-		{m{"command": " "}, `"command" is empty`}, {m{"command": "a\x00b"}, "NUL byte"},
-		{m{"command": "ls", "timeout": 0}, "from 1 to 3600 seconds"}, {m{"command": "ls", "timeout": 3601}, "from 1 to 3600 seconds"},
-		{m{"command": "ls", "cwd": "none"}, "does not exist"}, {m{"command": "ls", "cwd": "sub/x"}, "no folder"},
+		{m{"command": " "}, `"command" is empty`},
+		{m{"command": "a\x00b"}, "NUL byte"},
+		{m{"command": "ls", "timeout": 0}, "from 1 to 3600 seconds"},
+		{m{"command": "ls", "timeout": 3601}, "from 1 to 3600 seconds"},
+		{m{"command": "ls", "cwd": "none"}, "does not exist"},
+		{m{"command": "ls", "cwd": "sub/x"}, "no folder"},
 	} {
 		_, err := b.try(t, "terminal", c.args)
 		require.ErrorContains(t, err, c.want, "%v", c.args)

@@ -237,8 +237,7 @@ func (w *Workspace) outside(name, leads string) error {
 
 // plain takes the name of the system call and the path out of a file error: the caller says which path it was.
 func plain(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

@@ -31,6 +31,7 @@ that an editor or a harness launches. Logs go to stderr (CARTAGENT_LOG=debug for
 
 func addAgentFlags(cmd *cobra.Command, f *flags) {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model, as provider/name (default $CARTAGENT_MODEL)")
+	cmd.Flags().BoolVar(&f.bypass, "allow-bypass", false, "offer the mode in which nothing asks for permission")
 	cmd.Flags().StringVar(&f.mcpConfig, "mcp-config", "", "a file with more MCP servers: {\"mcpServers\": {…}}")
 }
 
@@ -44,6 +45,7 @@ func serveACP(ctx context.Context, c console, f flags) error {
 	}
 	sayModel(c, cfg)
 	p := newProgram(cfg, logger)
+	p.bypass = f.bypass
 	defer p.close()
 	var served *agent.Agent
 	err = acp.Serve(ctx, acp.Stdio(c.in, c.out), func(client *acp.ClientConn) acp.Agent {

@@ -69,6 +69,7 @@ func defaultModels() []string { return []string{"anthropic/claude-sonnet-5-5", "
 type flags struct {
 	model     string
 	mcpConfig string
+	bypass    bool
 }
 
 // loadConfig reads the configuration. Its error names everything that is wrong.

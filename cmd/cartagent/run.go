@@ -19,8 +19,9 @@ import (
 
 type runFlags struct {
 	flags
-	yes, json bool
-	cwd       string
+	yes, json     bool
+	cwd           string
+	mode, session string
 }
 
 func newRun(c console) *cobra.Command {
@@ -57,6 +58,8 @@ Exit codes: 0 the turn ended, 1 error, 2 bad usage or configuration (a missing o
 	addAgentFlags(cmd, &f.flags)
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print each session/update, and last the result, as JSON lines")
+	cmd.Flags().StringVar(&f.mode, "mode", "", "ask, accept-edits, plan, or bypass with --allow-bypass")
+	cmd.Flags().StringVar(&f.session, "session", "", "go on with a stored session, by its id")
 	cmd.Flags().StringVar(&f.cwd, "cwd", "", "the folder to work in (default: the current one)")
 	return cmd
 }
@@ -74,6 +77,7 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 	}
 	sayModel(c, cfg)
 	p := newProgram(cfg, logger)
+	p.bypass = f.bypass
 	defer p.close()
 
 	agentEnd, clientEnd := acp.Pipe()
@@ -100,7 +104,26 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 			logger.Warn("closing", "err", closeErr)
 		}
 	}()
-	return t.play(ctx, conn, cwd, prompt)
+	return t.play(ctx, conn, cwd, f, prompt)
+}
+
+// openSession opens a new session, or a stored one, in the mode that was asked for.
+func openSession(ctx context.Context, conn *acp.AgentConn, cwd string, f runFlags) (acp.SessionID, error) {
+	id := acp.SessionID(f.session)
+	if id == "" {
+		opened, err := conn.NewSession(ctx, &acp.NewSessionRequest{Cwd: cwd})
+		if err != nil {
+			return "", err
+		}
+		id = opened.SessionID
+	} else if _, err := conn.ResumeSession(ctx, &acp.ResumeSessionRequest{SessionID: id, Cwd: cwd}); err != nil {
+		return id, err
+	}
+	if f.mode == "" {
+		return id, nil
+	}
+	_, err := conn.SetSessionMode(ctx, &acp.SetSessionModeRequest{SessionID: id, ModeID: acp.SessionModeID(f.mode)})
+	return id, err
 }
 
 func workdir(dir string) (string, error) {
@@ -119,18 +142,17 @@ func workdir(dir string) (string, error) {
 }
 
 // play opens a session, plays the turn and says how it ended.
-func (t *terminal) play(ctx context.Context, conn *acp.AgentConn, cwd, prompt string) error {
+func (t *terminal) play(ctx context.Context, conn *acp.AgentConn, cwd string, f runFlags, prompt string) error {
 	if _, err := conn.Initialize(ctx, &acp.InitializeRequest{
 		ProtocolVersion: acp.LatestVersion,
 		ClientInfo:      &acp.Implementation{Name: "cartagent-run", Version: version()},
 	}); err != nil {
 		return t.failed("", err)
 	}
-	session, err := conn.NewSession(ctx, &acp.NewSessionRequest{Cwd: cwd})
+	id, err := openSession(ctx, conn, cwd, f)
 	if err != nil {
-		return t.failed("", err)
+		return t.failed(id, err)
 	}
-	id := session.SessionID
 	interrupted, stop := signal.NotifyContext(ctx, syscall.SIGINT)
 	defer stop()
 	defer context.AfterFunc(interrupted, func() {

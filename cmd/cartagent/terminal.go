@@ -223,7 +223,8 @@ func (t *terminal) failed(id acp.SessionID, err error) error {
 	var wire *acp.Error
 	if errors.As(err, &wire) {
 		exit.err = errors.New(wire.Message)
-		if wire.Code == acp.CodeAuthRequired {
+		switch wire.Code {
+		case acp.CodeAuthRequired, acp.CodeInvalidParams, acp.CodeNotFound: // what was asked for cannot be had
 			exit.code = exitUsage
 		}
 	}

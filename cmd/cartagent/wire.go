@@ -103,7 +103,11 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 		System: strings.TrimSpace(systemPrompt), Rules: p.cfg.Rules,
 		Close: func() error { return errors.Join(servers.close(), space.Close()) },
 	}
-	kit.Tools = tools.All(tools.Options{Workspace: space, FS: s.Files(space)})
+	options := tools.Options{Workspace: space, FS: s.Files(space)}
+	if s.Terminal != nil {
+		options.Terminal = editorTerminal{s.Terminal}
+	}
+	kit.Tools = tools.All(options)
 	if len(known.All()) > 0 {
 		kit.Tools = append(kit.Tools, skills.Tool(known))
 	}
@@ -114,6 +118,17 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	}
 	kit.Context = loop.Blocks{loop.Text{Text: contextOf(p.now(), s.Roots, known.Index(), instructions, servers.missing)}}
 	return kit, nil
+}
+
+// editorTerminal is the client's terminal as tools want it.
+type editorTerminal struct{ client agent.Terminal }
+
+func (e editorTerminal) Run(ctx context.Context, c tools.Command, report func(loop.Block)) (tools.Exit, error) {
+	exit, err := e.client.Run(ctx, agent.Command(c), report)
+	if errors.Is(err, agent.ErrNoTerminal) {
+		err = fmt.Errorf("%w: %w", tools.ErrNoTerminal, err)
+	}
+	return tools.Exit(exit), err
 }
 
 // skillCommands are the skills of a folder as slash commands.

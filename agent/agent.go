@@ -174,12 +174,13 @@ func (a *Agent) NewSession(ctx context.Context, r *acp.NewSessionRequest) (*acp.
 	id := a.o.NewID()
 	s := newSession(a, id)
 	s.place(r.Cwd, r.AdditionalDirectories, r.MCPServers)
-	created, err := a.o.Store.Create(ctx, id, s.roots[0], a.o.Now())
+	created, err := a.o.Store.Create(ctx, id, s.cwd(), a.o.Now())
 	if err != nil {
 		a.o.Log.Error("creating a session's log", "session", id, "err", err)
 		return nil, storageFailure(err)
 	}
 	s.log = created
+	s.pin()
 	if err := a.admit(s); err != nil {
 		return nil, errors.Join(err, created.Close())
 	}

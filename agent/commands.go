@@ -39,7 +39,7 @@ func builtins() []builtin {
 func (s *session) commands() []SlashCommand {
 	var all []SlashCommand
 	if s.agent.o.Commands != nil {
-		all = s.agent.o.Commands(s.roots[0])
+		all = s.agent.o.Commands(s.cwd())
 	}
 	if s.kit != nil {
 		all = append(slices.Clip(all), s.kit.Commands...)
@@ -113,9 +113,11 @@ func (s *session) command(ctx context.Context, kit *Kit, content loop.Blocks) (e
 		id := fmt.Sprintf("note_%d_user", s.state.Notes()+1)
 		return nil, true, s.applyOwned(ctx, loop.Noted{MessageID: id, Content: content, Text: text})
 	}
-	s.opening.Lock()
+	if err := s.opening.lock(ctx); err != nil {
+		return nil, false, err
+	}
 	all := s.commands()
-	s.opening.Unlock()
+	s.opening.unlock()
 	for _, c := range all {
 		if c.Name == name {
 			extra, err = c.Expand(ctx, args)
@@ -125,14 +127,16 @@ func (s *session) command(ctx context.Context, kit *Kit, content loop.Blocks) (e
 	return nil, false, nil
 }
 
-func (s *session) help(context.Context, *Kit, string) (string, error) {
+func (s *session) help(ctx context.Context, _ *Kit, _ string) (string, error) {
 	var b strings.Builder
 	b.WriteString("Type what you want done, or one of these:\n\n")
 	for _, c := range builtins() {
 		fmt.Fprintf(&b, "- `%s` %s\n", strings.TrimSpace("/"+c.name+" "+c.hint), c.description)
 	}
-	s.opening.Lock()
-	defer s.opening.Unlock()
+	if err := s.opening.lock(ctx); err != nil {
+		return "", err
+	}
+	defer s.opening.unlock()
 	for _, c := range s.commands() {
 		fmt.Fprintf(&b, "- `%s` %s\n", strings.TrimSpace("/"+c.Name+" "+c.Hint), c.Description)
 	}

@@ -29,8 +29,10 @@ func (s *session) compact(ctx context.Context, kit *Kit, _ string) (string, erro
 		return "", err
 	}
 	id := acp.CompactionID(fmt.Sprintf("compaction_%d", s.state.Notes()+1))
+	caps := s.agent.client.Capabilities().Session
+	shows := caps != nil && caps.Compaction != nil
 	tell := func(u acp.CompactionUpdate) error {
-		if caps := s.agent.client.Capabilities().Session; caps == nil || caps.Compaction == nil {
+		if !shows {
 			return nil
 		}
 		u.CompactionID = id
@@ -50,8 +52,10 @@ func (s *session) compact(ctx context.Context, kit *Kit, _ string) (string, erro
 	if err := s.applyOwned(ctx, loop.Compacted{Summary: "This is a summary of the conversation so far.\n\n" + summary}); err != nil {
 		return "", err
 	}
-	if err := tell(acp.CompactionUpdate{Status: acp.CompactionCompleted}); err != nil {
-		return "", err
+	if shows {
+		chunk := acp.CompactionSummaryChunk{CompactionID: id, Content: acp.TextContent{Text: summary}}
+		err := errors.Join(s.update(ctx, chunk), tell(acp.CompactionUpdate{Status: acp.CompactionCompleted}))
+		return fmt.Sprintf("Compacted %d messages.", before), err
 	}
 	return fmt.Sprintf("Compacted %d messages into this summary:\n\n%s", before, summary), nil
 }

@@ -497,6 +497,46 @@ func TestCommands(t *testing.T) {
 	assert.Contains(t, string(again), "/help", "commands are in the log too")
 }
 
+// What only some clients can show is sent to those alone.
+func TestGatedUpdates(t *testing.T) {
+	t.Parallel()
+	for _, able := range []bool{true, false} {
+		p := &peer{}
+		if able {
+			p.caps.Session = &acp.ClientSessionCapabilities{Notices: &acp.NoticeCapabilities{}, Compaction: &acp.CompactionCapabilities{}}
+		}
+		model := scripted.New(scripted.Say("one"), scripted.Say("two"), scripted.Say("the gist"))
+		s := newStand(t, func(context.Context, agent.Setup) (*agent.Kit, error) {
+			return &agent.Kit{
+				Model:   func(string, string) (loop.Model, error) { return model, nil },
+				Servers: []agent.Server{{Name: "good"}, {Name: "bad", Why: "no licence"}},
+			}, nil
+		}, p)
+		for _, text := range []string{"a", "b", "/compact"} {
+			_, err := s.prompt(text)
+			require.NoError(t, err)
+		}
+		var gated []acp.SessionUpdate
+		for _, u := range p.all() {
+			switch u.(type) {
+			case acp.Notice, acp.CompactionUpdate, acp.CompactionSummaryChunk:
+				gated = append(gated, u)
+			}
+		}
+		if !able {
+			assert.Empty(t, gated)
+			continue
+		}
+		const id = "compaction_1"
+		assert.Equal(t, []acp.SessionUpdate{
+			acp.Notice{Severity: acp.SeverityWarning, Title: "The MCP server bad is not available", Description: "no licence"},
+			acp.CompactionUpdate{CompactionID: id, Status: acp.CompactionInProgress},
+			acp.CompactionSummaryChunk{CompactionID: id, Content: acp.TextContent{Text: "the gist"}},
+			acp.CompactionUpdate{CompactionID: id, Status: acp.CompactionCompleted},
+		}, gated)
+	}
+}
+
 // C003: what is said of a session comes behind the response that names it; what is replayed comes before it.
 func TestC003NothingBeforeTheClientKnowsTheSession(t *testing.T) {
 	t.Parallel()
@@ -546,4 +586,72 @@ func TestC003NothingBeforeTheClientKnowsTheSession(t *testing.T) {
 		require.NoError(t, <-done)
 		require.NoError(t, served.Close())
 	}
+}
+
+func TestThePlanIsTold(t *testing.T) {
+	t.Parallel()
+	entries := []loop.PlanEntry{{Content: "look", Status: "in_progress", Priority: "high"}, {Content: "mend", Status: "pending", Priority: "low"}}
+	plan := &tool{spec: loop.Spec{Name: "plan", Default: loop.Allow}, run: func(context.Context, loop.Job, func(loop.Block)) (loop.Result, error) {
+		return loop.Result{Content: loop.Blocks{loop.Text{Text: "Plan updated."}}, Display: loop.Blocks{loop.Plan{Entries: entries}}}, nil
+	}}
+	s := newStand(t, kitOf(scripted.New(scripted.Ask("plan", ""), scripted.Say("ok")), plan), &peer{})
+	_, err := s.prompt("go")
+	require.NoError(t, err)
+	assert.Contains(t, s.peer.all(), acp.Plan{Entries: []acp.PlanEntry{
+		{Content: "look", Status: acp.PlanInProgress, Priority: acp.PriorityHigh}, {Content: "mend", Status: acp.PlanPending, Priority: acp.PriorityLow},
+	}})
+}
+
+func TestUsageIsToldWhereTheWindowIsKnown(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string][]acp.SessionUpdate{
+		"test/one": {acp.UsageUpdate{Used: 30, Size: 1000}}, "test/two": nil,
+	} {
+		s := newStand(t, kitOf(scripted.New(scripted.Reply{Text: []string{"x"}, Usage: loop.Usage{Input: 20, Output: 10}})), &peer{})
+		_, err := s.conn.SetSessionConfigOption(s.ctx(), &acp.SetSessionConfigOptionRequest{
+			SessionID: s.session, ConfigID: "model", Value: acp.SelectValue{Value: acp.SessionConfigValueID(model)},
+		})
+		require.NoError(t, err)
+		_, err = s.prompt("go")
+		require.NoError(t, err)
+		var told []acp.SessionUpdate
+		for _, u := range s.peer.aside {
+			if _, ok := u.(acp.UsageUpdate); ok {
+				told = append(told, u)
+			}
+		}
+		assert.Equal(t, want, told, model)
+	}
+}
+
+// A cancel that lands while a session is being opened leaves nothing half open: the next prompt opens it whole.
+func TestACancelWhileOpening(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opened, closed := 0, 0
+		s := newStand(t, func(ctx context.Context, _ agent.Setup) (*agent.Kit, error) {
+			if opened++; opened == 1 {
+				<-ctx.Done() // servers are left out when it is too late for them
+			}
+			return &agent.Kit{
+				Model: func(string, string) (loop.Model, error) { return scripted.New(scripted.Say("whole")), nil },
+				Close: func() error { closed++; return nil },
+			}, nil
+		}, &peer{})
+		reasons := make(chan acp.StopReason, 1)
+		go func() {
+			reason, err := s.prompt("go")
+			assert.NoError(t, err)
+			reasons <- reason
+		}()
+		synctest.Wait()
+		s.cancel(t)
+		assert.Equal(t, acp.StopCancelled, <-reasons)
+		assert.Equal(t, 1, closed)
+		_, err := s.prompt("again")
+		require.NoError(t, err)
+		assert.Equal(t, "whole", s.peer.text())
+		assert.Equal(t, 2, opened)
+		s.stop()
+	})
 }

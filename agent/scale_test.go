@@ -92,7 +92,6 @@ func TestAThousandSessions(t *testing.T) {
 
 // C070: what is opened and closed, and what is cancelled, leaves nothing behind.
 func TestC070NothingPilesUp(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		open := 0
 		kit := func(context.Context, agent.Setup) (*agent.Kit, error) {
@@ -168,6 +167,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 		require.NoError(t, err)
 		r, err := conn.NewSession(context.Background(), &acp.NewSessionRequest{Cwd: "/w"})
 		require.NoError(t, err)
+		synctest.Wait() // the commands have been told; two that wait to write would be no quiet for synctest
 		reasons := make(chan acp.StopReason, 1)
 		go func() {
 			r, err := conn.Prompt(context.Background(), &acp.PromptRequest{SessionID: r.SessionID, Prompt: acp.ContentBlocks{acp.TextContent{Text: "go"}}})
@@ -205,7 +205,9 @@ func TestSessionsAreIndependent(t *testing.T) {
 			block := first
 			first = false
 			return &agent.Kit{
-				Model: func(string, string) (loop.Model, error) { return scripted.New(scripted.Ask("work", ""), scripted.Say("done")), nil },
+				Model: func(string, string) (loop.Model, error) {
+					return scripted.New(scripted.Ask("work", ""), scripted.Say("done")), nil
+				},
 				Tools: []loop.Tool{&tool{spec: loop.Spec{Name: "work", Default: loop.Allow}, run: func(ctx context.Context, _ loop.Job, _ func(loop.Block)) (loop.Result, error) {
 					if block {
 						<-release

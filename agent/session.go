@@ -31,9 +31,9 @@ type session struct {
 	closed bool
 	chosen map[string]string // the options, as they were last chosen
 
-	opening  sync.Mutex // held while the kit is made; guards what it is made from
-	roots    []string
+	roots    []string // guarded by mu, as are the servers
 	servers  []acp.MCPServer
+	opening  latch // held while the kit is made
 	kit      *Kit
 	told     string          // the commands that the client knows, as text
 	lifetime context.Context //nolint:containedctx // what is opened for the session ends with it
@@ -48,7 +48,7 @@ type session struct {
 func newSession(a *Agent, id acp.SessionID) *session {
 	s := &session{
 		agent: a, id: id, inbox: make(chan loop.Input), own: make(chan struct{}, 1), chosen: make(map[string]string),
-		gate: newGate(a.client, id), asker: newAsker(a.client, id), shown: make(display),
+		gate: newGate(a.client, id), asker: newAsker(a.client, id), shown: make(display), opening: make(latch, 1),
 	}
 	s.asker.gate = s.gate
 	s.lifetime, s.end = context.WithCancel(context.Background())
@@ -57,14 +57,28 @@ func newSession(a *Agent, id acp.SessionID) *session {
 
 // place says where the session works, as its client has it now.
 func (s *session) place(cwd string, more []string, servers []acp.MCPServer) {
-	s.opening.Lock()
-	defer s.opening.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.roots = []string{filepath.Clean(cwd)}
 	for _, dir := range more {
 		s.roots = append(s.roots, filepath.Clean(dir))
 	}
 	s.servers = servers
 }
+
+// latch is a lock whose wait can be given up.
+type latch chan struct{}
+
+func (l latch) lock(ctx context.Context) error {
+	select {
+	case l <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l latch) unlock() { <-l }
 
 // ticket is a prompt's place in the queue. It exists from the moment that the prompt was read, so that a cancel which
 // comes next finds it.
@@ -288,8 +302,8 @@ func (s *session) displayed(u acp.SessionUpdate) acp.SessionUpdate {
 }
 
 func (s *session) cwd() string {
-	s.opening.Lock()
-	defer s.opening.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.roots[0]
 }
 
@@ -312,8 +326,13 @@ func (s *session) updateFor(e loop.Event) (acp.SessionUpdate, bool) {
 
 // open is the session's kit, made if there is none for the model that is chosen.
 func (s *session) open(ctx context.Context) (*Kit, error) {
-	s.opening.Lock()
-	defer s.opening.Unlock()
+	if err := s.opening.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.opening.unlock()
+	if err := s.lifetime.Err(); err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(s.lifetime, stop)()
@@ -324,21 +343,51 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 	if err := s.shutKit(); err != nil {
 		s.agent.o.Log.Warn("closing what a session worked with", "session", s.id, "err", err)
 	}
+	s.mu.Lock()
+	roots, servers := s.roots, s.servers
+	s.mu.Unlock()
 	kit, err := s.agent.o.Open(ctx, Setup{
-		Session: s.id, Roots: s.roots, Servers: s.servers, Model: model, Client: s.agent.client,
+		Session: s.id, Roots: roots, Servers: servers, Model: model, Client: s.agent.client,
 		Terminal: clientTerminal(s.agent.client, s.id, s.agent.o.Log),
-		Files: func(own Files) Files { return clientFiles(s.agent.client, s.id, own) },
+		Files:    func(own Files) Files { return clientFiles(s.agent.client, s.id, own) },
 	})
+	if err == nil && errors.Join(ctx.Err(), s.lifetime.Err()) != nil { // a cancel in between: what was connected may be half of it
+		if kit.Close != nil {
+			err = kit.Close()
+		}
+		err = errors.Join(context.Canceled, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	s.kit = kit
-	return kit, s.announce(ctx)
+	return kit, errors.Join(s.announce(ctx), s.notice(ctx, kit.Servers))
+}
+
+// notice names the servers that failed, to clients that show such things; for the others the log has them, and /mcp.
+func (s *session) notice(ctx context.Context, servers []Server) error {
+	if caps := s.agent.client.Capabilities().Session; caps == nil || caps.Notices == nil {
+		return nil
+	}
+	for _, v := range servers {
+		if v.Why == "" {
+			continue
+		}
+		err := s.update(ctx, acp.Notice{
+			Severity: acp.SeverityWarning, Title: "The MCP server " + v.Name + " is not available", Description: v.Why,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *session) closeKit() error {
-	s.opening.Lock()
-	defer s.opening.Unlock()
+	if err := s.opening.lock(context.Background()); err != nil {
+		return err
+	}
+	defer s.opening.unlock()
 	return s.shutKit()
 }
 
@@ -354,11 +403,15 @@ func (s *session) shutKit() error {
 // settled runs once the client knows of the session: it is told the commands, and what the client wanted connected
 // begins to.
 func (s *session) settled(ctx context.Context) {
-	s.opening.Lock()
-	s.told = ""
-	err := s.announce(ctx)
+	err := s.opening.lock(ctx)
+	if err == nil {
+		s.told = ""
+		err = s.announce(ctx)
+		s.opening.unlock()
+	}
+	s.mu.Lock()
 	wanted := len(s.servers) > 0
-	s.opening.Unlock()
+	s.mu.Unlock()
 	if err == nil && wanted {
 		_, err = s.open(ctx)
 	}

@@ -79,12 +79,22 @@ func (s *session) restore() {
 	if !slices.ContainsFunc(s.agent.modes(), func(m mode) bool { return m.id == s.chosen[optionMode] }) {
 		s.chosen[optionMode] = ""
 	}
+	if s.chosen[optionModel] == "" {
+		s.chosen[optionModel] = s.agent.defaultModel()
+	}
 	if m, ok := s.agent.model(s.chosen[optionModel]); !ok || !slices.Contains(m.Thinking, s.chosen[optionThinking]) {
 		s.chosen[optionThinking] = ""
 		if !ok {
-			s.chosen[optionModel] = ""
+			s.chosen[optionModel] = s.agent.defaultModel()
 		}
 	}
+}
+
+// pin keeps the model that a new session begins with, whatever becomes the default later.
+func (s *session) pin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.chosen[optionModel] = s.agent.defaultModel()
 }
 
 // modes are the session's modes as clients without config options see them.

@@ -1,37 +1,51 @@
-// acpx.mjs AGENT [ARGS...]: drives an agent with the acpx command line, one process a turn and with a session that it
+// acpx.mjs AGENT [ARGS...]: drives an agent with the acpx command line, one process a turn, and with a session that it
 // keeps. Prints a line for each check, and exits with 1 when one fails.
 import { spawn } from "node:child_process";
-import { mkdtempSync, realpathSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { absent, agent, calls, cart, check, cwd, done, must, offers, pause, unoffered, until, words } from "./checks.mjs";
 
-const agent = process.argv.slice(2).join(" ");
 const cli = fileURLToPath(new URL("node_modules/acpx/dist/cli.js", import.meta.url));
-const cwd = realpathSync(mkdtempSync(join(tmpdir(), "interop-")));
 const home = mkdtempSync(join(tmpdir(), "interop-home-"));
-const base = ["--agent", agent, "--cwd", cwd, "--format", "json", "--ttl", "5"];
+const servers = join(home, "servers.json");
+writeFileSync(servers, JSON.stringify({ mcpServers: [cart] }));
+// What acpx sends does not all show in what it prints, so it passes a file on its way to the agent.
+// The agent's end is noted in another.
+const sent = join(home, "sent.jsonl"), ends = join(home, "ends"), script = join(home, "agent.sh");
+for (const file of [sent, ends]) writeFileSync(file, "");
+const quoted = agent.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+writeFileSync(script, `tee -a '${sent}' | ${quoted}\necho >>'${ends}'\n`);
+const ended = () => readFileSync(ends, "utf8").length;
+const requests = (method) => readFileSync(sent, "utf8").split("\n").filter((l) => l.includes(`"method":"${method}"`)).length;
+// A process keeps the session between commands, until it has been without work for so long.
+let ttl = "60";
+const base = ["--agent", `/bin/sh ${script}`, "--cwd", cwd, "--format", "json", "--mcp-config", servers];
+
+// Only a cancel needs a slow agent.
+const hasty = { CARTAGENT_BARISTA_PACE: "10ms" };
 
 // acpx runs one command line of it. onMessage sees every message that it prints.
 function acpx(policy, args, onMessage = () => {}) {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [cli, ...base, policy, ...args], {
+    const child = spawn(process.execPath, [cli, ...base, "--ttl", ttl, policy, ...args], {
       cwd,
-      env: { ...process.env, HOME: home, XDG_CONFIG_HOME: "", NO_COLOR: "1" },
+      env: { ...process.env, HOME: home, XDG_CONFIG_HOME: "", NO_COLOR: "1", ...(args[0] === "exec" && hasty) },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const messages = [];
-    let rest = "";
-    let stderr = "";
+    let rest = "", stderr = "", stdout = "";
     child.stderr.on("data", (d) => (stderr += d));
     child.stdout.on("data", (d) => {
+      stdout += d;
       const lines = (rest + d).split("\n");
       rest = lines.pop();
       for (const line of lines) {
         try {
           const m = JSON.parse(line);
           messages.push(m);
-          onMessage(m, child);
+          onMessage(m);
         } catch {
           stderr += `not JSON: ${line}\n`;
         }
@@ -39,75 +53,104 @@ function acpx(policy, args, onMessage = () => {}) {
     });
     child.on("close", (code) => {
       const updates = messages.filter((m) => m.method === "session/update").map((m) => m.params.update);
+      const said = updates.filter((u) => u.sessionUpdate === "agent_message_chunk").map((u) => u.content.text);
       resolve({
-        code, stderr, messages, updates,
-        text: updates.filter((u) => u.sessionUpdate === "agent_message_chunk").map((u) => u.content.text).join(""),
+        code, messages, updates, said, text: said.join(""), out: stdout,
+        why: `exit ${code}: ${(stderr || stdout).trim().slice(0, 300)}`,
         stop: messages.map((m) => m.result?.stopReason).filter(Boolean).at(-1),
         asked: messages.filter((m) => m.method === "session/request_permission").length,
       });
     });
   });
 }
+const approve = (args, onMessage) => acpx("--approve-all", args, onMessage);
+const fine = (r) => must(r.code === 0, r.why) && r;
 
-let failures = 0;
-async function check(name, fn) {
-  try {
-    const note = await fn();
-    console.log(`ok    ${name}${note ? ` (${note})` : ""}`);
-  } catch (e) {
-    failures++;
-    console.log(`FAIL  ${name}: ${e.message}`);
-  }
-}
-function must(condition, why) {
-  if (!condition) throw new Error(why);
-}
-function settled(updates) {
-  const last = new Map();
-  for (const u of updates) if (u.toolCallId && u.status) last.set(u.toolCallId, u.status);
-  must(last.size > 0, "no tool call");
-  for (const [id, s] of last) must(["completed", "failed"].includes(s), `call ${id} ended ${s}`);
-  return [...last.values()];
-}
-
-await check("an order, everything approved", async () => {
-  const r = await acpx("--approve-all", ["exec", "A large latte and a morning bun, please"]);
-  must(r.code === 0, `exit ${r.code}: ${r.stderr}`);
+const can = await offers();
+let order;
+await check("streamed text", async () => {
+  order = fine(await approve(["exec", words.order]));
+  must(order.stop === "end_turn", `stop reason ${order.stop}`);
+  must(order.said.length > 1, "the text came in one piece");
+  return `${order.said.length} chunks`;
+});
+await check("tool calls", async () => {
+  const all = calls(order.updates);
+  must(all.length > 2 && all.every((s) => s.at(-1) === "completed"), `calls ended ${JSON.stringify(all)}`);
+  return `${all.length} calls`;
+});
+await check("permission granted", async () => {
+  must(order.asked > 0, "nobody was asked");
+  must(/is placed/.test(order.text), `nothing was placed: ${order.text}`);
+  return `${order.asked} asked`;
+});
+await check("MCP servers of the client", async () => {
+  must(/\$7\.77/.test(order.text), `no total in that server's prices in: ${order.text}`);
+});
+await check("permission refused", async () => {
+  const r = await acpx("--deny-all", ["exec", words.more]);
   must(r.stop === "end_turn", `stop reason ${r.stop}`);
-  must(/\$9\.00/.test(r.text), `no total in: ${r.text}`);
-  must(r.asked > 0, "nobody was asked");
-  must(settled(r.updates).every((s) => s === "completed"), "a call did not complete");
-  return `${r.updates.length} updates, ${r.asked} permissions`;
+  must(calls(r.updates).some((s) => s.at(-1) === "failed"), "no call failed");
+  must(!/is placed/.test(r.text), `it was placed all the same: ${r.text}`);
 });
-await check("an order, everything denied", async () => {
-  const r = await acpx("--deny-all", ["exec", "a morning bun"]);
-  must(r.stop === "end_turn", `stop reason ${r.stop}`);
-  must(settled(r.updates).includes("failed"), "no call failed");
-  must(!/\$/.test(r.text), `something was ordered: ${r.text}`);
+await check("session/new", async () => {
+  fine(await approve(["sessions", "new"]));
 });
-await check("a kept session", async () => {
-  const r = await acpx("--approve-all", ["sessions", "new"]);
-  must(r.code === 0, `exit ${r.code}: ${r.stderr}`);
-});
-await check("a cancel in mid-stream", async () => {
-  let cancelled;
-  const r = await acpx("--approve-all", ["prompt", "What do you have?"], (m) => {
-    if (!cancelled && m.params?.update?.sessionUpdate === "agent_message_chunk") {
-      cancelled = acpx("--approve-all", ["cancel"]);
+if (!can.resume && !can.load) unoffered("session/resume");
+else {
+  await check("session/resume", async () => {
+    const method = can.resume ? "session/resume" : "session/load";
+    const before = ended();
+    ttl = "1";
+    fine(await approve(["prompt", words.price]));
+    await until(() => ended() > before, "the process that keeps the session does not go");
+    ttl = "60";
+    const asked = requests(method);
+    let r;
+    for (let tries = 0; tries < 5; tries++) {
+      r = await approve(["prompt", words.price]);
+      if (!r.messages.at(-1)?.error?.data?.retryable) break; // else it is still about to go
+      await pause(200);
     }
+    fine(r);
+    must(/\$4\.01/.test(r.text), `no price in: ${r.text}`);
+    must(requests(method) > asked, `no ${method}`);
+    return `by ${method}`;
   });
-  must(cancelled, `nothing was streamed: ${r.stderr}`);
-  const c = await cancelled;
-  must(c.code === 0, `cancel: exit ${c.code}: ${c.stderr}`);
-  must(r.stop === "cancelled", `stop reason ${r.stop}, exit ${r.code}: ${r.stderr}`);
+}
+absent("session/load", "it prefers to resume");
+await check("cancel", async () => {
+  let cancelled;
+  const r = await approve(["prompt", words.menu], (m) => {
+    if (m.params?.update?.sessionUpdate === "agent_message_chunk") cancelled ??= approve(["cancel"]);
+  });
+  must(cancelled, `nothing was streamed: ${r.why}`);
+  fine(await cancelled);
+  must(r.stop === "cancelled", `stop reason ${r.stop}, ${r.why}`);
 });
-await check("a second prompt after it", async () => {
-  const r = await acpx("--approve-all", ["prompt", "What does a small latte cost?"]);
-  must(r.code === 0, `exit ${r.code}: ${r.stderr}`);
-  must(/\$4\.00/.test(r.text), `no price in: ${r.text}`);
+await check("a prompt after a cancel", async () => {
+  const r = fine(await approve(["prompt", words.price]));
+  must(/\$4\.01/.test(r.text), `no price in: ${r.text}`);
 });
-await check("the kept session closes", async () => {
-  const r = await acpx("--approve-all", ["sessions", "close"]);
-  must(r.code === 0, `exit ${r.code}: ${r.stderr}`);
-});
-process.exit(failures ? 1 : 0);
+if (!can.list) unoffered("session/list");
+else {
+  await check("session/list", async () => {
+    const before = requests("session/list");
+    const r = fine(await approve(["sessions", "list"]));
+    must(requests("session/list") > before, `it listed its own: ${r.out.slice(0, 200)}`);
+    must(r.out.includes(cwd), `nothing of this folder: ${r.out.slice(0, 200)}`);
+  });
+}
+for (const [name, args] of [["modes", ["set-mode", "accept-edits"]], ["config options", ["set", "mode", "ask"]]]) {
+  if (!(name === "modes" ? can.modes : can.options)) unoffered(name);
+  else await check(name, async () => void fine(await approve(args)));
+}
+if (!can.close) unoffered("session/close");
+else {
+  await check("session/close", async () => {
+    fine(await approve(["sessions", "close"]));
+    must(requests("session/close") > 0, "no session/close");
+  });
+}
+absent("session/delete");
+done();

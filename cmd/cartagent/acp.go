@@ -15,6 +15,7 @@ import (
 
 func newACP(c console) *cobra.Command {
 	var f flags
+	var asLogin bool
 	cmd := &cobra.Command{
 		Use:   "acp",
 		Short: "Serve the Agent Client Protocol on stdin and stdout",
@@ -22,10 +23,14 @@ func newACP(c console) *cobra.Command {
 that an editor or a harness launches. Logs go to stderr (CARTAGENT_LOG=debug for more).`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asLogin {
+				return login(cmd.Context(), c, loginFlags{flags: f})
+			}
 			return serveACP(cmd.Context(), c, f)
 		},
 	}
 	addAgentFlags(cmd, &f)
+	cmd.Flags().BoolVar(&asLogin, "login", false, "do not serve, but ask for a provider's key on the terminal and store it, as cartagent login does")
 	return cmd
 }
 
@@ -90,7 +95,7 @@ func sayModel(c console, cfg *config) {
 	case cfg.chosen:
 	case cfg.Model == offlineModel:
 		c.tell("no model is configured, so the offline barista answers and takes orders at the cart only; " +
-			"for a coding agent set CARTAGENT_MODEL (or --model) to anthropic/NAME with ANTHROPIC_API_KEY, or openai/NAME with OPENAI_API_KEY")
+			"for a coding agent run `cartagent login`, or set CARTAGENT_MODEL (or --model) to anthropic/NAME with ANTHROPIC_API_KEY, or openai/NAME with OPENAI_API_KEY")
 	default:
 		c.tell("using " + cfg.Model + ", whose key is set; choose another with CARTAGENT_MODEL or --model")
 	}

@@ -26,7 +26,9 @@ type config struct {
 	Models map[string]modelSpec `json:"models,omitempty"`
 
 	dir, state string
-	keys       map[string]credentials // by provider
+	envKeys    map[string]credentials // by provider, as is keys
+	keys       map[string]credentials // those of the environment, else the stored ones
+	notes      []string               // what the person should know about what was read
 	pace       time.Duration          // of the offline model
 	chosen     bool                   // somebody named the model
 }
@@ -57,8 +59,6 @@ func (c *config) window(model string) int {
 	return 0
 }
 
-type credentials struct{ key, baseURL string }
-
 // The model that answers when nobody has named one and there is no key for any other.
 const offlineModel = "barista/cart"
 
@@ -75,14 +75,17 @@ type flags struct {
 // loadConfig reads the configuration. Its error names everything that is wrong.
 func loadConfig(env func(string) string, f flags) (*config, error) {
 	c := &config{
-		dir:   cmp.Or(env("CARTAGENT_CONFIG_DIR"), xdg(env, "XDG_CONFIG_HOME", ".config")),
-		state: cmp.Or(env("CARTAGENT_STATE_DIR"), xdg(env, "XDG_STATE_HOME", ".local", "state")),
-		keys: map[string]credentials{
-			"anthropic": {env("ANTHROPIC_API_KEY"), env("ANTHROPIC_BASE_URL")},
-			"openai":    {env("OPENAI_API_KEY"), env("OPENAI_BASE_URL")},
-		},
+		dir:     configDir(env),
+		state:   cmp.Or(env("CARTAGENT_STATE_DIR"), xdg(env, "XDG_STATE_HOME", ".local", "state")),
+		envKeys: envKeys(env),
 	}
 	var errs []error
+	stored, note, err := c.keyFile().read()
+	errs = append(errs, err)
+	if note != "" {
+		c.notes = append(c.notes, note)
+	}
+	c.keys = inForce(c.envKeys, stored)
 	errs = append(errs, readJSON(filepath.Join(c.dir, "config.json"), c, true))
 	if f.mcpConfig != "" {
 		var extra struct {
@@ -103,7 +106,7 @@ func loadConfig(env func(string) string, f flags) (*config, error) {
 	c.Model = cmp.Or(f.model, env("CARTAGENT_MODEL"), c.Model)
 	c.chosen = c.Model != ""
 	if !c.chosen {
-		c.Model = c.defaultModel()
+		c.Model = defaultModel(c.keys)
 	}
 	errs = append(errs, c.validate())
 	if err := errors.Join(errs...); err != nil {
@@ -111,6 +114,12 @@ func loadConfig(env func(string) string, f flags) (*config, error) {
 	}
 	return c, nil
 }
+
+func configDir(env func(string) string) string {
+	return cmp.Or(env("CARTAGENT_CONFIG_DIR"), xdg(env, "XDG_CONFIG_HOME", ".config"))
+}
+
+func (c *config) keyFile() keyFile { return keyFileIn(c.dir) }
 
 // xdg is cartagent's folder of a kind, empty where there is no home for it.
 func xdg(env func(string) string, name string, fallback ...string) string {
@@ -123,10 +132,11 @@ func xdg(env func(string) string, name string, fallback ...string) string {
 	return ""
 }
 
-func (c *config) defaultModel() string {
+// defaultModel is the model that those keys choose.
+func defaultModel(keys map[string]credentials) string {
 	for _, m := range defaultModels() {
 		provider, _, _ := strings.Cut(m, "/")
-		if c.keys[provider].key != "" {
+		if keys[provider].key != "" {
 			return m
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -18,15 +19,17 @@ import (
 
 // models makes the models that sessions choose, each once.
 type models struct {
-	cfg *config
-	log *log.Logger
+	cfg  *config
+	log  *log.Logger
+	ring *keyring
 
-	mu   sync.Mutex
-	made map[[2]string]loop.Model // by name and level of thought
+	mu    sync.Mutex
+	made  map[[2]string]loop.Model // by name and level of thought
+	login string                   // the model that a login has chosen since the start
 }
 
 func newModels(cfg *config, logger *log.Logger) *models {
-	return &models{cfg: cfg, log: logger, made: make(map[[2]string]loop.Model)}
+	return &models{cfg: cfg, log: logger, ring: newKeyring(cfg, logger), made: make(map[[2]string]loop.Model)}
 }
 
 // get is a model, by provider/name, that thinks at that level; empty or asItIs leaves that to the provider. A missing
@@ -38,20 +41,29 @@ func (m *models) get(name, thinking string) (loop.Model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := [2]string{name, thinking}
-	if made := m.made[key]; made != nil {
-		return made, nil
+	made := m.made[key]
+	if made == nil {
+		made = m.make(name, thinking)
+		m.made[key] = made
 	}
-	model, err := m.make(name, thinking)
-	if err != nil {
-		return nil, err
+	if k, ok := made.(*keyed); ok {
+		if _, err := k.current(); err != nil {
+			return nil, err
+		}
 	}
-	m.made[key] = model
-	return model, nil
+	return made, nil
 }
 
-func (m *models) make(name, thinking string) (loop.Model, error) {
+func (m *models) make(name, thinking string) loop.Model {
+	id, _, _ := strings.Cut(name, "/")
+	if p, ok := providerNamed(id); ok {
+		return &keyed{ring: m.ring, provider: p, make: func(c credentials) (loop.Model, error) { return m.makeWith(c, name, thinking) }}
+	}
+	return barista.NewWith(barista.Options{Delay: pacer(m.cfg.pace)})
+}
+
+func (m *models) makeWith(c credentials, name, thinking string) (loop.Model, error) {
 	provider, model, _ := strings.Cut(name, "/")
-	c := m.cfg.keys[provider]
 	switch provider {
 	case "anthropic":
 		return anthropic.New(anthropic.Config{
@@ -60,7 +72,21 @@ func (m *models) make(name, thinking string) (loop.Model, error) {
 	case "openai":
 		return openai.New(openai.Config{Model: model, Key: c.key, BaseURL: c.baseURL, Thinking: thinking, Log: m.log})
 	}
-	return barista.NewWith(barista.Options{Delay: pacer(m.cfg.pace)}), nil
+	return nil, &loop.Failure{Kind: loop.FailRequest, Message: "There is no provider " + provider + "."}
+}
+
+// start is the model of a session that has chosen none: the configured one. Where nothing is configured, a login makes
+// it that of the key; a logout leaves it that, so that it is missed and not replaced.
+func (m *models) start(keys map[string]credentials) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cfg.Model != offlineModel || m.cfg.chosen {
+		return m.cfg.Model
+	}
+	if chosen := defaultModel(keys); m.login == "" && chosen != offlineModel {
+		m.login = chosen
+	}
+	return cmp.Or(m.login, m.cfg.Model)
 }
 
 // asItIs is the level of thought that a model has by itself.
@@ -72,11 +98,12 @@ var thinkers = regexp.MustCompile(`^(anthropic/claude-[a-z]+-[5-9]|anthropic/cla
 // offered are the models that a session can choose: the configured one first, then one of each provider that has a key,
 // and the offline one.
 func (m *models) offered() []agent.Model {
-	names := []string{m.cfg.Model}
+	keys := m.ring.now()
+	names := []string{m.start(keys)}
 	for _, name := range defaultModels() {
 		provider, _, _ := strings.Cut(name, "/")
 		// What a server at another address has cannot be known.
-		if c := m.cfg.keys[provider]; c.key != "" && c.baseURL == "" {
+		if c := keys[provider]; c.key != "" && c.baseURL == "" {
 			names = append(names, name)
 		}
 	}

@@ -39,12 +39,21 @@ type program struct {
 
 func newProgram(cfg *config, logger *log.Logger) *program {
 	p := &program{cfg: cfg, log: logger, own: ownCommand, now: time.Now, freed: func() {}}
+	for _, n := range cfg.notes {
+		logger.Warn("configuration", "note", n)
+	}
 	p.models = newModels(cfg, logger)
 	p.store = sync.OnceValues(p.openStore)
 	return p
 }
 
 func (p *program) close() { p.freed() }
+
+// forget removes the stored keys. Those of the environment stay in force.
+func (p *program) forget() error {
+	_, err := p.cfg.keyFile().forget("")
+	return err
+}
 
 func (p *program) openStore() (session.Store, error) {
 	if p.cfg.state == "" {
@@ -76,6 +85,7 @@ func (p *program) options() agent.Options {
 			return err
 		},
 		Commands: p.skillCommands,
+		Logout:   p.forget,
 		Bypass:   p.bypass,
 		NewID:    func() acp.SessionID { return acp.SessionID(session.NewID()) },
 		Now:      p.now,

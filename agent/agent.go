@@ -204,8 +204,8 @@ func (a *Agent) Prompt(r *acp.PromptRequest) (func(context.Context) (*acp.Prompt
 	if s == nil {
 		return nil, notOpen(r.SessionID)
 	}
-	content := contentOf(r.Prompt)
-	if len(content) == 0 {
+	prompt := loop.Prompted{Content: contentOf(r.Prompt), Trace: traceOf(r.Meta)}
+	if len(prompt.Content) == 0 {
 		return nil, acp.InvalidParams("params/prompt: it must have at least one content block")
 	}
 	t, err := s.reserve()
@@ -213,7 +213,7 @@ func (a *Agent) Prompt(r *acp.PromptRequest) (func(context.Context) (*acp.Prompt
 		return nil, err
 	}
 	return func(ctx context.Context) (*acp.PromptResponse, error) {
-		reason, err := s.play(ctx, t, content)
+		reason, err := s.play(ctx, t, prompt)
 		if err != nil {
 			return nil, err
 		}

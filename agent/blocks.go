@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/loop"
@@ -93,4 +94,23 @@ func wireBlock(b loop.Block) acp.ContentBlock {
 	case loop.Diff, loop.Terminal, loop.Plan:
 	}
 	return acp.TextContent{}
+}
+
+// traceOf is the trace context in a prompt's _meta, as far as it can stand in a header.
+func traceOf(meta map[string]json.RawMessage) loop.Trace {
+	var out loop.Trace
+	for _, name := range []string{"traceparent", "tracestate", "baggage"} {
+		var value string
+		if json.Unmarshal(meta[name], &value) != nil || value == "" || len(value) > 8192 {
+			continue
+		}
+		if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) {
+			continue
+		}
+		if out == nil {
+			out = make(loop.Trace)
+		}
+		out[name] = value
+	}
+	return out
 }

@@ -207,8 +207,8 @@ func (s *session) serverReport(_ context.Context, kit *Kit, _ string) (string, e
 func (s *session) permissions(ctx context.Context, kit *Kit, args string) (string, error) {
 	added := s.state.Added()
 	if word, rest, _ := strings.Cut(args, " "); word == "revoke" {
-		n, err := strconv.Atoi(strings.TrimSpace(rest))
-		if err != nil || n < 1 || n > len(added) {
+		n, _ := strconv.Atoi(strings.TrimSpace(rest)) // 0 where it is no number
+		if n < 1 || n > len(added) {
 			return fmt.Sprintf("There is no rule %q to take back. `/permissions` lists them by number.", strings.TrimSpace(rest)), nil
 		}
 		if err := s.applyOwned(ctx, loop.Revoked{Rule: n - 1}); err != nil {

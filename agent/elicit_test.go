@@ -147,7 +147,7 @@ func TestForms(t *testing.T) {
 			require.Len(t, r.forms.all(), 1)
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
-				assert.ErrorContains(t, err, "Which size?")
+				require.ErrorContains(t, err, "Which size?")
 				assert.ErrorContains(t, err, "Ask the user in words")
 				return
 			}
@@ -183,7 +183,7 @@ func TestFormsThatCannotBeShown(t *testing.T) {
 	} {
 		_, err := a.AskForm(t.Context(), buy, sized(schema))
 		require.ErrorContains(t, err, want, schema)
-		assert.ErrorContains(t, err, "Ask the user in words", schema)
+		require.ErrorContains(t, err, "Ask the user in words", schema)
 	}
 	assert.Empty(t, r.forms.all())
 }
@@ -242,7 +242,7 @@ func TestChoices(t *testing.T) {
 			got, err := newAsker(conn, "sess_1").AskForm(t.Context(), buy, sized(c.schema))
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
-				assert.ErrorContains(t, err, "Ask the user in words")
+				require.ErrorContains(t, err, "Ask the user in words")
 				assert.Equal(t, c.permit != nil, len(p.asked.all()) > 0)
 				return
 			}

@@ -67,7 +67,7 @@ func (a *Agent) reopen(id acp.SessionID) (reload, error) {
 			return nil, acp.ErrCancelled
 		}
 		defer s.leave()
-		err := s.reload(t.ctx, place, replay)
+		err := s.reload(t.ctx, place, replay) //nolint:contextcheck // the ticket's context ends with ctx, or with a cancel that came before the work began
 		if err != nil && s.log == nil {
 			a.forget(s)
 		}

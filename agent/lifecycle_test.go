@@ -163,7 +163,9 @@ func TestAnInterruptedTurnIsEnded(t *testing.T) {
 		loop.Configured{Specs: []loop.Spec{{Name: "asks"}, {Name: "other"}}},
 		loop.Prompted{MessageID: "msg_1_user", Content: loop.Blocks{loop.Text{Text: "go"}}},
 		loop.Replied{Message: loop.Message{Calls: []loop.Call{loop.NewCall("", "asks", ""), loop.NewCall("", "other", "")}}, Stop: loop.StopEndTurn},
-		loop.Previewed{CallID: "call_1_1"}, loop.Decided{CallID: "call_1_1", Outcome: loop.AllowOnce}, loop.Intended{CallID: "call_1_1"},
+		loop.Previewed{CallID: "call_1_1"},
+		loop.Decided{CallID: "call_1_1", Outcome: loop.AllowOnce},
+		loop.Intended{CallID: "call_1_1"},
 	}
 	for _, how := range []string{"load", "resume"} {
 		t.Run(how, func(t *testing.T) {
@@ -311,8 +313,10 @@ func TestModesAndOptionsGoInStep(t *testing.T) {
 	assert.Empty(t, p.asked)
 
 	for _, bad := range []acp.SetSessionConfigOptionRequest{
-		{ConfigID: "mode", Value: acp.SelectValue{Value: "bypass"}}, {ConfigID: "nope", Value: acp.SelectValue{Value: "x"}},
-		{ConfigID: "mode", Value: acp.BooleanValue{Value: true}}, {ConfigID: "thoughts", Value: acp.SelectValue{Value: "maybe"}},
+		{ConfigID: "mode", Value: acp.SelectValue{Value: "bypass"}},
+		{ConfigID: "nope", Value: acp.SelectValue{Value: "x"}},
+		{ConfigID: "mode", Value: acp.BooleanValue{Value: true}},
+		{ConfigID: "thoughts", Value: acp.SelectValue{Value: "maybe"}},
 	} {
 		bad.SessionID = s.session
 		_, err = s.conn.SetSessionConfigOption(s.ctx(), &bad)
@@ -357,6 +361,8 @@ func valueOf(t *testing.T, options acp.SessionConfigOptions, id string) string {
 			if string(v.ID) == id {
 				return fmt.Sprint(v.CurrentValue)
 			}
+		case acp.RawSessionConfigOption:
+			assert.Fail(t, "an option of a type that the protocol does not have", v.Type)
 		}
 	}
 	return ""
@@ -521,6 +527,7 @@ func TestGatedUpdates(t *testing.T) {
 			switch u.(type) {
 			case acp.Notice, acp.CompactionUpdate, acp.CompactionSummaryChunk:
 				gated = append(gated, u)
+			default: // what every client gets
 			}
 		}
 		if !able {

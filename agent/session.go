@@ -147,7 +147,7 @@ func (s *session) enter(ctx context.Context, t *ticket) bool {
 func (s *session) leave() { <-s.own }
 
 // play waits for the ticket's turn and plays it.
-func (s *session) play(ctx context.Context, t *ticket, content loop.Blocks) (loop.StopReason, error) {
+func (s *session) play(ctx context.Context, t *ticket, prompt loop.Prompted) (loop.StopReason, error) {
 	defer s.release(t)
 	if !s.enter(ctx, t) {
 		return loop.StopCancelled, nil
@@ -159,7 +159,7 @@ func (s *session) play(ctx context.Context, t *ticket, content loop.Blocks) (loo
 	case s.broken != nil:
 		return "", promptError(s.broken)
 	}
-	reason, err := s.turn(t.ctx, content)
+	reason, err := s.turn(t.ctx, prompt) //nolint:contextcheck // the ticket's context ends with ctx, or with a cancel that came before the work began
 	switch {
 	case err == nil:
 		return reason, nil
@@ -173,26 +173,26 @@ func (s *session) play(ctx context.Context, t *ticket, content loop.Blocks) (loo
 }
 
 // turn answers a prompt: by a command of ours, or by the model.
-func (s *session) turn(ctx context.Context, content loop.Blocks) (loop.StopReason, error) {
+func (s *session) turn(ctx context.Context, prompt loop.Prompted) (loop.StopReason, error) {
 	kit, err := s.open(ctx)
 	if err != nil {
 		return "", err
 	}
-	extra, done, err := s.command(ctx, kit, content)
+	extra, done, err := s.command(ctx, kit, prompt.Content)
 	switch {
 	case err != nil:
 		return "", err
 	case done:
 		return loop.StopEndTurn, s.log.Sync()
 	}
-	return s.run(ctx, kit, loop.Prompted{Content: content, Context: extra})
+	prompt.Context = extra
+	return s.run(ctx, kit, prompt)
 }
 
 // report logs an error. A failure that the person is told in words is no news for who watches the log.
 func (s *session) report(what string, err error) {
 	level := log.ErrorLevel
-	var told *loop.Failure
-	if errors.As(err, &told) {
+	if _, told := errors.AsType[*loop.Failure](err); told {
 		level = log.InfoLevel
 	}
 	s.agent.o.Log.Log(level, what, "session", s.id, "turn", s.state.Turn(), "err", err)
@@ -320,6 +320,7 @@ func (s *session) updateFor(e loop.Event) (acp.SessionUpdate, bool) {
 		}
 	case loop.UsageChanged:
 		return s.usage(v.Usage)
+	default: // the rest is for everyone
 	}
 	return UpdateFor(e)
 }
@@ -335,7 +336,7 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	defer context.AfterFunc(s.lifetime, stop)()
+	defer context.AfterFunc(s.lifetime, stop)() //nolint:contextcheck // the session's end is one more reason to stop
 	model := s.option(optionModel)
 	if s.kit != nil && (s.kit.Fits == nil || s.kit.Fits(model)) {
 		return s.kit, nil
@@ -384,9 +385,7 @@ func (s *session) notice(ctx context.Context, servers []Server) error {
 }
 
 func (s *session) closeKit() error {
-	if err := s.opening.lock(context.Background()); err != nil {
-		return err
-	}
+	s.opening <- struct{}{} // what was opened is closed, whoever still waits
 	defer s.opening.unlock()
 	return s.shutKit()
 }

@@ -223,6 +223,7 @@ func (s *session) offered(id, value string) error {
 			if string(v.ID) == id && (value == "true" || value == "false") {
 				return nil
 			}
+		case acp.RawSessionConfigOption: // not one of ours
 		}
 	}
 	return acp.InvalidParams("there is no option %q with the value %q", id, value)

@@ -66,6 +66,7 @@ func LoadUpdateFor(e loop.Event) (acp.SessionUpdate, bool) {
 			v.Result.Display = nil
 		}
 		e = v
+	default: // as it was live
 	}
 	return UpdateFor(e)
 }

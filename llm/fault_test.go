@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/cartagent/cartagent/llm"
 	"github.com/cartagent/cartagent/loop"
@@ -75,7 +76,7 @@ func TestFault(t *testing.T) {
 			got := provider().Fault(llm.ParseTrouble(c.status, http.Header{}, []byte(c.body), now))
 			assert.Equal(t, c.want, *got)
 			var f *loop.Failure
-			assert.True(t, errors.As(got, &f))
+			assert.ErrorAs(t, got, &f)
 		})
 	}
 }
@@ -161,10 +162,10 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	p := provider()
 	for _, ok := range []string{"", "https://host", "http://127.0.0.1:1/v1"} {
-		assert.NoError(t, p.Check(ok))
+		require.NoError(t, p.Check(ok))
 	}
 	for _, bad := range []string{"host", "host:80/x", "ftp://host", "http://", "::"} {
-		assert.EqualError(t, p.Check(bad), "ACME_BASE_URL is no address of a server; it has the form https://host/path.")
+		require.EqualError(t, p.Check(bad), "ACME_BASE_URL is no address of a server; it has the form https://host/path.")
 	}
 	p.Key = "k a"
 	assert.EqualError(t, p.Check(""),

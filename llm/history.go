@@ -94,7 +94,7 @@ func interrupted(callID string) loop.Result {
 	return loop.Failed(callID, "The call was interrupted, and its outcome is unknown. Look before you repeat it.")
 }
 
-// seen leaves out the blocks that hold nothing: blank text, and thoughts unless they are wanted.
+// seen leaves out the blocks that hold nothing for a model: blank text, plans, and thoughts unless they are wanted.
 func seen(in loop.Blocks, thoughts bool) loop.Blocks {
 	var out loop.Blocks
 	for _, b := range in {
@@ -107,7 +107,7 @@ func seen(in loop.Blocks, thoughts bool) loop.Blocks {
 			if !thoughts {
 				continue
 			}
-		case nil:
+		case nil, loop.Plan: // a plan is for clients
 			continue
 		case loop.Image, loop.Audio, loop.Link, loop.Resource, loop.Diff, loop.Terminal, loop.Other:
 		}
@@ -124,7 +124,7 @@ func ResultContent(r loop.Result) loop.Blocks {
 		switch b.(type) {
 		case loop.Text, loop.Resource:
 			return true
-		case loop.Thought, loop.Image, loop.Audio, loop.Link, loop.Diff, loop.Terminal, loop.Other:
+		case loop.Thought, loop.Image, loop.Audio, loop.Link, loop.Diff, loop.Terminal, loop.Plan, loop.Other:
 		}
 		return false
 	})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/cartagent/cartagent/llm"
 	"github.com/cartagent/cartagent/loop"
@@ -58,7 +59,8 @@ func TestTidy(t *testing.T) {
 			[]loop.Message{user("a"), says("", "1", "2"), results("2"), says("c")},
 			[]loop.Message{
 				user("a"), says("", "1", "2"),
-				{Role: loop.RoleTool, Results: []loop.Result{missing("1"), results("2").Results[0]}}, says("c"),
+				{Role: loop.RoleTool, Results: []loop.Result{missing("1"), results("2").Results[0]}},
+				says("c"),
 			},
 		},
 		"no results at all": {
@@ -92,11 +94,11 @@ func TestTidy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before, err := json.Marshal(c.in)
-			assert.NoError(t, err)
+			require.NoError(t, err)
 			assert.Equal(t, c.want, llm.Tidy(c.in))
 			assert.Equal(t, c.want, llm.Tidy(llm.Tidy(c.in)), "it is a fixed point")
 			after, err := json.Marshal(c.in)
-			assert.NoError(t, err)
+			require.NoError(t, err)
 			assert.Equal(t, before, after, "the input is as it was")
 		})
 	}
@@ -113,6 +115,7 @@ func TestResultContent(t *testing.T) {
 		"C048 empty":          {loop.Result{}, loop.Blocks{loop.Text{Text: "(no output)"}}},
 		"C048 blank":          {loop.Result{Content: loop.Blocks{loop.Text{Text: "\n"}}}, loop.Blocks{loop.Text{Text: "(no output)"}}},
 		"raw alone":           {loop.Result{Raw: raw}, loop.Blocks{loop.Text{Text: `{"total":9}`}}},
+		"a plan alone":        {loop.Result{Content: loop.Blocks{loop.Plan{Entries: []loop.PlanEntry{{Content: "x"}}}}}, loop.Blocks{loop.Text{Text: "(no output)"}}},
 		"null":                {loop.Result{Raw: json.RawMessage("null")}, loop.Blocks{loop.Text{Text: "(no output)"}}},
 		"raw not beside text": {loop.Result{Content: loop.Blocks{text}, Raw: raw}, loop.Blocks{text}},
 		"raw beside an image": {loop.Result{Content: loop.Blocks{img}, Raw: raw}, loop.Blocks{img, loop.Text{Text: `{"total":9}`}}},
@@ -142,6 +145,7 @@ func TestRenderNamesEveryBlock(t *testing.T) {
 	} {
 		assert.Equal(t, want, llm.Render(b))
 	}
+	assert.Empty(t, llm.Render(loop.Plan{Entries: []loop.PlanEntry{{Content: "x"}}}), "clients alone see plans")
 }
 
 func TestPicture(t *testing.T) {

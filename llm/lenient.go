@@ -64,8 +64,7 @@ func (s *Str) UnmarshalJSON(data []byte) error {
 // that data is no JSON.
 func Lenient(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
+	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); mismatch {
 		return nil
 	}
 	return err

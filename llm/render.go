@@ -12,7 +12,7 @@ import (
 )
 
 // Render puts a block into text: text and resources as they are, everything else named in a line, so nothing that a
-// person or a tool gave vanishes without a word. Thoughts are the empty string.
+// person or a tool gave vanishes without a word. Thoughts and plans are the empty string.
 func Render(b loop.Block) string {
 	switch b := b.(type) {
 	case loop.Text:
@@ -38,7 +38,7 @@ func Render(b loop.Block) string {
 		return named("terminal", 0) + " with id " + b.ID
 	case loop.Other:
 		return named(orKind(b.Type, "unknown"), len(b.Raw))
-	case loop.Thought:
+	case loop.Thought, loop.Plan:
 	}
 	return ""
 }
@@ -124,7 +124,7 @@ func Picture(b loop.Block, limit int) (loop.Image, bool) {
 		img = b
 	case loop.Resource:
 		img = loop.Image{Data: b.Blob, MIME: b.MIME, URI: b.URI}
-	case loop.Text, loop.Thought, loop.Audio, loop.Link, loop.Diff, loop.Terminal, loop.Other:
+	case loop.Text, loop.Thought, loop.Audio, loop.Link, loop.Diff, loop.Terminal, loop.Plan, loop.Other:
 		return loop.Image{}, false
 	}
 	if len(img.Data) == 0 || len(img.Data) > limit {

@@ -99,7 +99,7 @@ func (h *harness) stream(ctx context.Context) ([]string, error) {
 func answers(list ...any) *harness {
 	h := &harness{}
 	for _, a := range list {
-		h.answers = append(h.answers, func(context.Context) (*http.Response, error) {
+		h.answers = append(h.answers, func(context.Context) (*http.Response, error) { //nolint:bodyclose // the shell, which is tested here, closes it
 			switch a := a.(type) {
 			case error:
 				return nil, a
@@ -128,7 +128,9 @@ func TestShellRetriesOnlyBeforeTheFirstChunk(t *testing.T) {
 		"well": {answers(events2("a", "b", ".")), []string{"a", "b", "=ab"}, "", 1, nil},
 		"busy twice": {
 			answers(busy, busy, events2("a", ".")),
-			[]string{"a", "=a"}, "", 3, []time.Duration{500 * time.Millisecond, time.Second},
+			[]string{"a", "=a"},
+			"", 3,
+			[]time.Duration{500 * time.Millisecond, time.Second},
 		},
 		"busy for ever": {
 			answers(busy), nil, loop.FailOverload, 4,
@@ -207,7 +209,7 @@ func TestC007CancelInBackoff(t *testing.T) {
 // silent is a body that says something and then nothing until its request ends.
 type silent struct {
 	first io.Reader
-	ctx   context.Context //nolint:containedctx // as a response body of net/http does
+	ctx   context.Context // as a response body of net/http has it
 }
 
 func (s *silent) Read(p []byte) (int, error) {
@@ -257,7 +259,7 @@ func TestSlowConsumerIsNoStall(t *testing.T) {
 		}) {
 			require.NoError(t, err)
 			got = append(got, c.Text)
-			time.Sleep(time.Hour) // fake time
+			time.Sleep(time.Hour) //nolint:forbidigo // fake time: the consumer is slow by the bubble's clock only
 		}
 		assert.Equal(t, []string{"a", "b", ""}, got)
 	})
@@ -293,17 +295,18 @@ func TestConsumerThatStopsClosesTheBody(t *testing.T) {
 	t.Parallel()
 	s := llm.Shell{Provider: provider()}
 	b := &closer{Reader: events2("a", "b", ".")}
-	var inner context.Context
-	for c := range s.Stream(t.Context(), llm.Work{
+	var ended func() error
+	for c, err := range s.Stream(t.Context(), llm.Work{
 		Fresh: func() llm.Decoder { return &words{} },
 		Send: func(ctx context.Context) (*http.Response, error) {
-			inner = ctx
+			ended = ctx.Err
 			return &http.Response{StatusCode: http.StatusOK, Body: b}, nil
 		},
 	}) {
+		require.NoError(t, err)
 		assert.Equal(t, "a", c.Text)
 		break
 	}
 	assert.True(t, b.closed)
-	assert.Error(t, inner.Err(), "the request is given up")
+	assert.Error(t, ended(), "the request is given up")
 }

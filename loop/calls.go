@@ -236,7 +236,7 @@ func (m *machine) intended(v Intended) {
 
 func (m *machine) run(i int) {
 	sl := m.s.slots[i]
-	m.do(RunTool{Job: Job{Call: sl.call, Preview: sl.preview, Key: sl.key, Answers: slices.Clip(sl.answers)}})
+	m.do(RunTool{Job: Job{Call: sl.call, Preview: sl.preview, Key: sl.key, Answers: slices.Clip(sl.answers), Trace: m.s.trace}})
 }
 
 func (m *machine) asked(v Asked) {

@@ -28,6 +28,7 @@ type (
 		MessageID string `json:"messageId,omitempty"`
 		Content   Blocks `json:"content"`
 		Context   Blocks `json:"context,omitempty"`
+		Trace     Trace  `json:"trace,omitempty"`
 	}
 	// Noted is an exchange that the model knows nothing of: a command that the harness answered itself.
 	Noted struct {

@@ -96,7 +96,12 @@ type Request struct {
 	System   string    `json:"system,omitempty"`
 	Tools    []Spec    `json:"tools,omitempty"`
 	Messages []Message `json:"messages"`
+	Trace    Trace     `json:"trace,omitempty"`
 }
+
+// Trace is the trace context that a prompt came with, by the names that W3C gives its parts: traceparent, tracestate and
+// baggage. It goes on to providers and servers, and never into what a model reads.
+type Trace map[string]string
 
 // StopReason says why a turn, or a model's reply, ended. The values are those of ACP.
 type StopReason string

@@ -135,6 +135,21 @@ func TestNotes(t *testing.T) {
 	p.replays()
 }
 
+// A prompt's trace context goes with every request and job of its turn, and into nothing that the model reads.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	p := beginWith(t, Configured{Specs: []Spec{{Name: "a", Default: Allow}}})
+	trace := Trace{"traceparent": "00-1"}
+	asked := only[AskModel](p.in(Prompted{Content: Blocks{Text{Text: "go"}}, Trace: trace}))
+	assert.Equal(t, trace, asked[0].Request.Trace)
+	p.in(Replied{Message: Message{Calls: []Call{NewCall("", "a", "")}}}, Previewed{CallID: "call_1_1"})
+	jobs := only[RunTool](p.in(Intended{CallID: "call_1_1"}))
+	assert.Equal(t, trace, jobs[0].Job.Trace)
+	p.in(Cancelled{})
+	asked = only[AskModel](p.in(Prompted{Content: Blocks{Text{Text: "on"}}}))
+	assert.Empty(t, asked[0].Request.Trace, "the next prompt has its own")
+}
+
 func TestRevoking(t *testing.T) {
 	t.Parallel()
 	p := beginWith(t, Configured{Specs: []Spec{{Name: "sell"}, {Name: "buy"}}})

@@ -109,6 +109,7 @@ type Job struct {
 	Preview Preview  `json:"preview"`
 	Key     string   `json:"key,omitempty"`
 	Answers []Answer `json:"answers,omitempty"`
+	Trace   Trace    `json:"trace,omitempty"`
 }
 
 // Tool is something a model may call. Its methods may be called from any goroutine.

@@ -115,7 +115,7 @@ type turn struct {
 	sinkErr error
 	tools   map[string]Tool
 	inputs  chan delivery
-	taken   chan struct{} // of the delivery that is being carried out; nil for other inputs
+	taken   chan struct{}     // of the delivery that is being carried out; nil for other inputs
 	pending []Input           // inputs that Run itself owes
 	named   map[string]string // the tool of each call that is about to run
 	group   sync.WaitGroup

@@ -17,6 +17,7 @@ type State struct {
 	titled  bool // the client knows the title
 	notes   int
 
+	trace   Trace // of the latest prompt
 	history []Message
 	turn    int
 	phase   phase

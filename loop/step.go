@@ -102,7 +102,7 @@ func (m *machine) prompted(v Prompted) {
 		return
 	}
 	m.s.turn++
-	m.s.tally = tally{start: len(m.s.history)}
+	m.s.tally, m.s.trace = tally{start: len(m.s.history)}, v.Trace
 	m.add(Message{Role: RoleUser, ID: v.MessageID, Content: slices.Concat(v.Context, v.Content)})
 	for _, b := range v.Content {
 		m.emit(UserText{MessageID: v.MessageID, Part: b})
@@ -138,7 +138,7 @@ func (m *machine) ask() {
 	m.s.phase, m.s.partial = asking, nil
 	m.s.messageID = fmt.Sprintf("msg_%d_%d", m.s.turn, m.s.tally.requests)
 	m.s.thoughtID = m.s.messageID + "_thought"
-	m.do(AskModel{Request: Request{System: m.s.system, Tools: m.s.Specs(), Messages: m.s.History()}})
+	m.do(AskModel{Request: Request{System: m.s.system, Tools: m.s.Specs(), Messages: m.s.History(), Trace: m.s.trace}})
 }
 
 func (m *machine) end(reason StopReason) {

@@ -99,6 +99,12 @@ func (t *Tool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Re
 	if j.Key != "" {
 		params.Meta = mcp.Meta{keyMeta: j.Key}
 	}
+	for name, value := range j.Trace {
+		if params.Meta == nil {
+			params.Meta = mcp.Meta{}
+		}
+		params.Meta[name] = value
+	}
 	raw, err := t.client.request(ctx, func(ctx context.Context) (mcp.Meta, error) {
 		r, err := t.client.session.CallTool(ctx, params)
 		if err != nil {

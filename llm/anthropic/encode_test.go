@@ -61,8 +61,10 @@ func fullRequest() loop.Request {
 		},
 		Messages: []loop.Message{
 			{Role: loop.RoleUser, Content: loop.Blocks{
-				loop.Text{Text: "look at <this> & that"}, loop.Image{Data: png(), MIME: "image/png"},
-				loop.Link{URI: "menu://today", Name: "Menu"}, loop.Audio{Data: make([]byte, 14_000), MIME: "audio/wav"},
+				loop.Text{Text: "look at <this> & that"},
+				loop.Image{Data: png(), MIME: "image/png"},
+				loop.Link{URI: "menu://today", Name: "Menu"},
+				loop.Audio{Data: make([]byte, 14_000), MIME: "audio/wav"},
 			}},
 			{
 				Role: loop.RoleAssistant, Content: text("Looking."),
@@ -188,11 +190,13 @@ func TestC048NothingEmptyIsSent(t *testing.T) {
 	user, calls := loop.RoleUser, []loop.Call{call("call_1_1", "true", "")}
 	for name, msgs := range map[string][]loop.Message{
 		"empty tool output": {
-			{Role: user, Content: text("a")}, {Role: loop.RoleAssistant, Calls: calls},
+			{Role: user, Content: text("a")},
+			{Role: loop.RoleAssistant, Calls: calls},
 			{Role: loop.RoleTool, Results: []loop.Result{{CallID: "call_1_1"}}},
 		},
 		"blank tool output, failed": {
-			{Role: user, Content: text("a")}, {Role: loop.RoleAssistant, Content: text("\n"), Calls: calls},
+			{Role: user, Content: text("a")},
+			{Role: loop.RoleAssistant, Content: text("\n"), Calls: calls},
 			{Role: loop.RoleTool, Results: []loop.Result{{CallID: "call_1_1", Content: text(" \n"), Failed: true}}},
 		},
 		"only a link":      {{Role: user, Content: loop.Blocks{loop.Link{URI: "x://y"}}}},
@@ -217,7 +221,8 @@ func TestC048NothingEmptyIsSent(t *testing.T) {
 func TestC048EmptyOutputIsMarked(t *testing.T) {
 	t.Parallel()
 	r := loop.Request{Messages: []loop.Message{
-		{Role: loop.RoleUser, Content: text("a")}, {Role: loop.RoleAssistant, Calls: []loop.Call{call("call_1_1", "true", "")}},
+		{Role: loop.RoleUser, Content: text("a")},
+		{Role: loop.RoleAssistant, Calls: []loop.Call{call("call_1_1", "true", "")}},
 		{Role: loop.RoleTool, Results: []loop.Result{{CallID: "call_1_1"}}},
 	}}
 	assert.Contains(t, encode(t, model(t, Config{}), r),
@@ -237,8 +242,12 @@ func TestC044ThoughtsOnlyGoHome(t *testing.T) {
 	}
 	assert.Contains(t, said("anthropic", `{"signature":"s"}`), `{"type":"thinking","thinking":"hm","signature":"s"}`)
 	for _, c := range [][2]string{
-		{"openai", `{"field":"reasoning_content"}`}, {"anthropic https://elsewhere.example", `{"signature":"s"}`},
-		{"anthropic", `{}`}, {"anthropic", ``}, {"anthropic", `nonsense`}, {"", ``},
+		{"openai", `{"field":"reasoning_content"}`},
+		{"anthropic https://elsewhere.example", `{"signature":"s"}`},
+		{"anthropic", `{}`},
+		{"anthropic", ``},
+		{"anthropic", `nonsense`},
+		{"", ``},
 	} {
 		assert.NotContains(t, said(c[0], c[1]), "hm", c)
 	}

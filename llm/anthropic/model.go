@@ -111,7 +111,11 @@ func (m *Model) Stream(ctx context.Context, r loop.Request) iter.Seq2[loop.Chunk
 	return m.shell.Stream(ctx, llm.Work{
 		Send: func(ctx context.Context) (*http.Response, error) {
 			var resp *http.Response
-			err := m.client.Post(ctx, "v1/messages", body, &resp)
+			var headers []option.RequestOption
+			for name, value := range r.Trace {
+				headers = append(headers, option.WithHeader(name, value))
+			}
+			err := m.client.Post(ctx, "v1/messages", body, &resp, headers...)
 			return m.shell.Read(resp, err)
 		},
 		Fresh: func() llm.Decoder { return &decoder{provider: m.shell.Provider, origin: m.origin} },

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/cartagent/cartagent/llm"
@@ -93,8 +94,7 @@ func (c *calls) add(d callDelta) {
 
 // find returns the call that a delta adds to, or nil for a new one. The latest call wins where several fit.
 func (c *calls) find(d callDelta, name string) *growing {
-	for i := len(c.list) - 1; i >= 0; i-- {
-		g := c.list[i]
+	for _, g := range slices.Backward(c.list) {
 		switch {
 		case d.Index != nil && g.index != nil:
 			if *d.Index == *g.index && (d.ID == "" || g.id == "" || d.ID == g.id) {

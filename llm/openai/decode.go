@@ -197,16 +197,16 @@ func mergeDetail(into, item map[string]json.RawMessage) {
 }
 
 func detailText(items []map[string]json.RawMessage) string {
-	var out string
+	var out strings.Builder
 	for _, item := range items {
 		for _, k := range []string{"text", "summary"} {
 			var s string
 			if json.Unmarshal(item[k], &s) == nil {
-				out += s
+				out.WriteString(s)
 			}
 		}
 	}
-	return out
+	return out.String()
 }
 
 func (d *decoder) count(u *usage) {

@@ -281,7 +281,8 @@ func TestStopReasons(t *testing.T) {
 		"cut before them":  {[]string{says("half"), tools(oneCall("0", "x", "stock", "")), finish("length")}, loop.StopMaxTokens, []loop.Call{llm.CutCall("x", "stock")}},
 		"whole all the same": {
 			[]string{says("half"), tools(oneCall("0", "x", "stock", `{"a":1}`)), finish("length")},
-			loop.StopMaxTokens, []loop.Call{loop.NewCall("x", "stock", `{"a":1}`)},
+			loop.StopMaxTokens,
+			[]loop.Call{loop.NewCall("x", "stock", `{"a":1}`)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -158,15 +158,18 @@ func TestC048NothingEmptyIsSent(t *testing.T) {
 	user, calls := loop.RoleUser, []loop.Call{called("call_1_1", "true", "")}
 	for name, msgs := range map[string][]loop.Message{
 		"empty tool output": {
-			{Role: user, Content: text("a")}, {Role: loop.RoleAssistant, Calls: calls},
+			{Role: user, Content: text("a")},
+			{Role: loop.RoleAssistant, Calls: calls},
 			{Role: loop.RoleTool, Results: []loop.Result{{CallID: "call_1_1"}}},
 		},
 		"blank text beside a call": {
-			{Role: user, Content: text("a")}, {Role: loop.RoleAssistant, Content: text("\n"), Calls: calls},
+			{Role: user, Content: text("a")},
+			{Role: loop.RoleAssistant, Content: text("\n"), Calls: calls},
 			{Role: loop.RoleTool, Results: []loop.Result{{CallID: "call_1_1", Content: text(" \n"), Failed: true}}},
 		},
 		"image, then a prompt": {
-			{Role: user, Content: text("a")}, {Role: loop.RoleAssistant, Calls: calls},
+			{Role: user, Content: text("a")},
+			{Role: loop.RoleAssistant, Calls: calls},
 			{Role: loop.RoleTool, Results: []loop.Result{{CallID: "call_1_1", Content: loop.Blocks{loop.Image{Data: png()}}}}},
 			{Role: user, Content: text("b")},
 		},

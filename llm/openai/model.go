@@ -108,7 +108,7 @@ func (m *Model) send(ctx context.Context, r loop.Request) (*http.Response, error
 	if err != nil {
 		return nil, err
 	}
-	resp, err := m.post(ctx, body)
+	resp, err := m.post(ctx, body, r.Trace)
 	var fault *llm.Fault
 	if !errors.As(err, &fault) || fault.Failure.Kind != loop.FailRequest {
 		return resp, err
@@ -121,16 +121,20 @@ func (m *Model) send(ctx context.Context, r loop.Request) (*http.Response, error
 	if encodeErr != nil || string(again) == string(body) {
 		return nil, err
 	}
-	resp, err = m.post(ctx, again)
+	resp, err = m.post(ctx, again, r.Trace)
 	if err == nil {
 		m.dialect.Store(&other)
 	}
 	return resp, err
 }
 
-func (m *Model) post(ctx context.Context, body []byte) (*http.Response, error) {
+func (m *Model) post(ctx context.Context, body []byte, trace loop.Trace) (*http.Response, error) {
 	var resp *http.Response
-	err := m.client.Post(ctx, "chat/completions", body, &resp)
+	var headers []option.RequestOption
+	for name, value := range trace {
+		headers = append(headers, option.WithHeader(name, value))
+	}
+	err := m.client.Post(ctx, "chat/completions", body, &resp, headers...)
 	return m.shell.Read(resp, err)
 }
 

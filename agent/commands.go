@@ -110,8 +110,7 @@ func (s *session) command(ctx context.Context, kit *Kit, content loop.Blocks) (e
 		if err != nil {
 			return nil, true, err
 		}
-		id := fmt.Sprintf("note_%d_user", s.state.Notes()+1)
-		return nil, true, s.applyOwned(ctx, loop.Noted{MessageID: id, Content: content, Text: text})
+		return nil, true, s.note(ctx, content, text)
 	}
 	if err := s.opening.lock(ctx); err != nil {
 		return nil, false, err
@@ -119,12 +118,25 @@ func (s *session) command(ctx context.Context, kit *Kit, content loop.Blocks) (e
 	all := s.commands()
 	s.opening.unlock()
 	for _, c := range all {
-		if c.Name == name {
-			extra, err = c.Expand(ctx, args)
-			return extra, false, err
+		if c.Name != name {
+			continue
 		}
+		extra, err = c.Expand(ctx, args)
+		switch {
+		case err == nil:
+			return extra, false, nil
+		case ctx.Err() != nil:
+			return nil, false, err
+		}
+		return nil, true, s.note(ctx, content, err.Error())
 	}
 	return nil, false, nil
+}
+
+// note answers a command without the model.
+func (s *session) note(ctx context.Context, content loop.Blocks, text string) error {
+	id := fmt.Sprintf("note_%d_user", s.state.Notes()+1)
+	return s.applyOwned(ctx, loop.Noted{MessageID: id, Content: content, Text: text})
 }
 
 func (s *session) help(ctx context.Context, _ *Kit, _ string) (string, error) {

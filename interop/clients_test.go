@@ -68,7 +68,7 @@ func TestClients(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := os.Stat(filepath.Join(c.folder, "node_modules")); err != nil {
-				need(t, "the client is not installed: run `npm ci --ignore-scripts` in interop/"+c.folder)
+				need(t, "the client is not installed: run `npm install --no-save --ignore-scripts` in interop/"+c.folder)
 			}
 			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer stop()

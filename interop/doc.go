@@ -2,7 +2,7 @@
 // by hand on the raw wire, TestRegistry… as the ACP registry does.
 //
 // The programs come from the npm registry, by the lockfiles of this folder and of acp-factory, ai-provider, conductor and
-// use-acp, whose SDKs differ: `npm ci --ignore-scripts` in each. Where they or Node are missing the tests skip; with
+// use-acp, whose SDKs differ: `npm install --no-save --ignore-scripts` in each. Where they or Node are missing the tests skip; with
 // CI=true that is a failure. go-client is a module of its own, for the client of github.com/coder/acp-go-sdk. With
 // $CARTAGENT_BINARY the binary that it names is driven, else one built for the occasion.
 //

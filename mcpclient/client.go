@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/charmbracelet/log"
@@ -66,6 +67,7 @@ type Client struct {
 	log     *log.Logger
 	conn    *conn
 	session *mcp.ClientSession
+	known   atomic.Pointer[map[string]Prompt] // by name, of the last list; never changed once stored
 }
 
 // Connect starts a server and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a
@@ -147,7 +149,7 @@ func (c *Client) request(ctx context.Context, do func(context.Context) (mcp.Meta
 	case "", "complete":
 		return raw, nil
 	case "input_required":
-		return nil, fmt.Errorf("server %s: %w; call again with all that the tool needs as arguments",
+		return nil, fmt.Errorf("server %s: %w; call again with all that is needed as arguments",
 			c.server.Name, ErrInput)
 	}
 	return nil, fmt.Errorf("server %s: %w: a result of the unknown type %.60q", c.server.Name, ErrInvalid, e.Type)

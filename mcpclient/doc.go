@@ -1,5 +1,5 @@
-// Package mcpclient makes the tools and resources of MCP servers usable as loop.Tool, over stdio and in both eras of
-// the protocol: 2026-07-28 (modern: no handshake) and 2025-11-25 or older (legacy: initialize).
+// Package mcpclient makes the tools, resources and prompts of MCP servers usable in a loop, over stdio and in both eras
+// of the protocol: 2026-07-28 (modern: no handshake) and 2025-11-25 or older (legacy: initialize).
 //
 //	Client (calls, timeouts, errors for the model)
 //	  └ go-sdk session (ids, cancellation, the modern _meta, the legacy handshake)
@@ -17,10 +17,13 @@
 // An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit.
 //
 // Limits of this version:
-//   - stdio only; no HTTP, no OAuth, no prompts, no subscriptions, no progress, no output schemas.
+//   - stdio only; no HTTP, no OAuth, no subscriptions, no progress, no output schemas.
 //   - No elicitation, sampling or roots are declared, so a server must not ask; if one does, the call fails and says so.
 //   - A server that has ended stays ended: its tools fail at once. There is no restart.
-//   - Lists are fetched when asked for, never cached; ttlMs is ignored.
+//   - Lists are fetched when asked for, never cached; ttlMs is ignored. Only what the last list said of the arguments of
+//     prompts is kept, to find those that are missing.
+//   - A prompt becomes part of one message of the user; the other roles in it are named in words. Values of arguments
+//     are not completed.
 //   - Children die with this process on Linux (the server itself, not what it has started, if this process is killed
 //     by SIGKILL; those see the end of their input). Elsewhere a killed process leaves them to see that end too.
 //   - A cursor that is empty is a cursor like any other; a cursor that comes twice ends the list, with a warning.

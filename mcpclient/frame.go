@@ -178,7 +178,7 @@ func (c *conn) settle(id int64, a *answer) bool {
 
 func bearsData(method string) bool {
 	switch method {
-	case "tools/list", "tools/call", "resources/list", "resources/read":
+	case "tools/list", "tools/call", "resources/list", "resources/read", "prompts/list", "prompts/get":
 		return true
 	}
 	return false

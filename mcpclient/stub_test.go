@@ -82,9 +82,12 @@ type stub struct {
 	Early     string   // it says this on stderr and exits with 3 at once
 	InitHangs bool     // initialize is not answered
 	Tools     []string // tools/list's entries, as JSON; defaults to those that call knows
-	Pages     []page
-	Alive     string // a FIFO that it keeps open while it lives
-	Dir       string // where it writes what it gets (in), and the process ids of itself and its child (pids)
+	Pages     []page   // of tools/list
+	Prompts   []string // prompts/list's entries, as JSON; without any there is no such capability
+	PromptsIn []page   // or its pages
+	Mute      bool     // prompts/get is not answered
+	Alive     string   // a FIFO that it keeps open while it lives
+	Dir       string   // where it writes what it gets (in), and the process ids of itself and its child (pids)
 
 	out *bufio.Writer
 	end io.Closer // of what is behind out
@@ -203,7 +206,7 @@ func (s *stub) handle(r *request) (code int, stop bool) {
 		case s.Modern:
 			s.fail(r.ID, -32601, "this server speaks 2026-07-28 only", "")
 		default:
-			s.result(r.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},`+
+			s.result(r.ID, `{"protocolVersion":"2025-11-25","capabilities":`+s.capabilities()+`,`+
 				`"serverInfo":{"name":"stub","version":"1"},"instructions":"be kind"}`)
 		}
 	case "tools/list":
@@ -217,10 +220,40 @@ func (s *stub) handle(r *request) (code int, stop bool) {
 		}
 		s.result(r.ID, `{"resultType":"complete","ttlMs":60000,"contents":[{"uri":"menu://today","mimeType":"text/plain",`+
 			`"text":"latte"},{"uri":"menu://today","blob":"AAE="}]}`)
+	case "prompts/list":
+		if !s.prompts() {
+			s.fail(r.ID, -32601, "method not found", "")
+			break
+		}
+		s.list(r, "prompts", s.Prompts)
+	case "prompts/get":
+		if !s.Mute {
+			s.prompt(r)
+		}
 	case "tools/call":
 		return s.call(r)
 	}
 	return 0, false
+}
+
+func (s *stub) prompts() bool { return s.Prompts != nil || s.PromptsIn != nil }
+
+func (s *stub) capabilities() string {
+	if s.prompts() {
+		return `{"tools":{},"resources":{},"prompts":{}}`
+	}
+	return `{"tools":{},"resources":{}}`
+}
+
+// prompt answers the result that the argument "result" holds.
+func (s *stub) prompt(r *request) {
+	var args struct{ Result string }
+	_ = json.Unmarshal(r.Params.Arguments, &args)
+	if args.Result == "" {
+		s.fail(r.ID, -32602, "unknown prompt: "+r.Params.Name, "")
+		return
+	}
+	s.result(r.ID, args.Result)
 }
 
 // discover answers a code, or what is named.
@@ -231,7 +264,7 @@ func (s *stub) discover(id json.RawMessage) (code int, stop bool) {
 		s.fail(id, -32601, "method not found", "")
 	case "result":
 		s.result(id, `{"resultType":"complete","supportedVersions":`+string(supported)+
-			`,"capabilities":{"tools":{},"resources":{}},"instructions":"be kind","ttlMs":1,"cacheScope":"public"}`)
+			`,"capabilities":`+s.capabilities()+`,"instructions":"be kind","ttlMs":1,"cacheScope":"public"}`)
 	case "refuse":
 		s.fail(id, -32022, "unsupported version", `{"supported":`+string(supported)+`,"requested":"2026-07-28"}`)
 	case "silence":
@@ -266,12 +299,13 @@ func (s *stub) tools() []string {
 }
 
 func (s *stub) list(r *request, key string, all []string) {
-	if len(s.Pages) == 0 || key != "tools" {
+	pages := map[string][]page{"tools": s.Pages, "prompts": s.PromptsIn}[key]
+	if len(pages) == 0 {
 		s.result(r.ID, fmt.Sprintf(`{%q:[%s]}`, key, strings.Join(all, ",")))
 		return
 	}
-	for i := range s.Pages {
-		p := &s.Pages[i]
+	for i := range pages {
+		p := &pages[i]
 		if (p.Cursor == nil) != (r.Params.Cursor == nil) || (p.Cursor != nil && *p.Cursor != *r.Params.Cursor) {
 			continue
 		}
@@ -282,10 +316,10 @@ func (s *stub) list(r *request, key string, all []string) {
 		}
 		next, _ := json.Marshal(p.Next)
 		if p.Next == nil {
-			s.result(r.ID, fmt.Sprintf(`{"tools":[%s]}`, strings.Join(p.Items, ",")))
+			s.result(r.ID, fmt.Sprintf(`{%q:[%s]}`, key, strings.Join(p.Items, ",")))
 			return
 		}
-		s.result(r.ID, fmt.Sprintf(`{"tools":[%s],"nextCursor":%s}`, strings.Join(p.Items, ","), next))
+		s.result(r.ID, fmt.Sprintf(`{%q:[%s],"nextCursor":%s}`, key, strings.Join(p.Items, ","), next))
 		return
 	}
 	s.fail(r.ID, -32602, "bad cursor", "")

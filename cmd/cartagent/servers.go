@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -19,6 +20,7 @@ type servers struct {
 	tools   []loop.Tool
 	missing []string // "NAME is not available: why"
 	states  []agent.Server
+	prompts []agent.SlashCommand
 }
 
 // connect connects the servers of the configuration and those that the client passed, side by side. One that fails is
@@ -83,12 +85,16 @@ func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []ag
 func (s *servers) join(ctx context.Context, p *program, wanted []mcpclient.Server) {
 	clients := make([]*mcpclient.Client, len(wanted))
 	offered := make([][]loop.Tool, len(wanted))
+	prompts := make([][]mcpclient.Prompt, len(wanted))
 	errs := make([]error, len(wanted))
 	var group sync.WaitGroup
 	for i, w := range wanted {
 		group.Go(func() {
 			if clients[i], errs[i] = mcpclient.Connect(ctx, w, mcpclient.Options{Log: p.log, Version: version()}); errs[i] == nil {
 				offered[i], errs[i] = clients[i].Tools(ctx)
+			}
+			if errs[i] == nil {
+				prompts[i], errs[i] = clients[i].Prompts(ctx)
 			}
 		})
 	}
@@ -99,11 +105,28 @@ func (s *servers) join(ctx context.Context, p *program, wanted []mcpclient.Serve
 			s.clients = append(s.clients, clients[i])
 			s.tools = append(s.tools, offered[i]...)
 			state.Era = clients[i].Era()
+			for _, prompt := range prompts[i] {
+				s.prompts = append(s.prompts, promptCommand(clients[i], prompt))
+			}
 		}
 		if errs[i] != nil {
 			state.Why = errs[i].Error()
 		}
 		s.states = append(s.states, state)
+	}
+}
+
+// promptCommand is a server's prompt as a slash command.
+func promptCommand(client *mcpclient.Client, p mcpclient.Prompt) agent.SlashCommand {
+	return agent.SlashCommand{
+		Name: client.Name() + ":" + p.Name, Description: cmp.Or(p.Description, p.Title, "A prompt of "+client.Name()), Hint: p.Hint(),
+		Expand: func(ctx context.Context, text string) (loop.Blocks, error) {
+			args, err := mcpclient.ParseArguments(text, p)
+			if err != nil {
+				return nil, err
+			}
+			return client.Prompt(ctx, p.Name, args)
+		},
 	}
 }
 

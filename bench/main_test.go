@@ -24,7 +24,10 @@ var (
 
 func build(name, path string) (string, error) {
 	file := filepath.Join(folder, name)
-	if out, err := exec.Command("go", "build", "-o", file, path).CombinedOutput(); err != nil {
+	// As a release is built: static, which starts faster, and without what only a debugger reads.
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, path)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w\n%s", path, err, out)
 	}
 	return file, nil

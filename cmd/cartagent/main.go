@@ -123,12 +123,16 @@ func newVersion(c console) *cobra.Command {
 	}
 }
 
-// release is the version of this source. A build by `go install` at a tag knows its own.
+// release is the version of this source.
 const release = "0.1.0"
 
+// version is that of the build: the tag for one by `go install` at a tag, else the source's. What Go makes up for a
+// checkout between tags would be below the version that it comes after.
 func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
-		return strings.TrimPrefix(info.Main.Version, "v")
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if tag, ok := strings.CutPrefix(info.Main.Version, "v"); ok && !strings.ContainsAny(tag, "-+") {
+			return tag
+		}
 	}
 	return release
 }

@@ -39,10 +39,11 @@ type Thinking struct {
 
 // Model asks one model of Anthropic's, or of a compatible server. It may be used from any goroutine.
 type Model struct {
-	cfg    Config
-	client sdk.Client
-	shell  llm.Shell
-	origin string
+	cfg     Config
+	client  sdk.Client
+	shell   llm.Shell
+	origin  string
+	schemas llm.Schemas
 }
 
 var _ loop.Model = (*Model)(nil)

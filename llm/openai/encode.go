@@ -82,9 +82,10 @@ func (m *Model) encode(r loop.Request, d dialect) ([]byte, error) {
 	if !d.noEffort {
 		p.Effort = effort(m.cfg.Thinking)
 	}
-	for _, s := range r.Tools {
+	schemas := m.schemas.Of(r.Tools)
+	for i, s := range r.Tools {
 		p.Tools = append(p.Tools, tool{Type: "function", Function: function{
-			Name: s.Name, Description: s.Description, Parameters: llm.Schema(s.Schema),
+			Name: s.Name, Description: s.Description, Parameters: schemas[i],
 		}})
 	}
 	if strings.TrimSpace(r.System) != "" {

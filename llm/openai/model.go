@@ -48,6 +48,7 @@ type Model struct {
 	shell   llm.Shell
 	origin  string
 	dialect atomic.Pointer[dialect]
+	schemas llm.Schemas
 }
 
 var _ loop.Model = (*Model)(nil)

@@ -116,7 +116,21 @@ func promptOf(content loop.Blocks) string {
 			parts = append(parts, text)
 		}
 	}
+	if len(parts) > 0 && strings.HasPrefix(parts[len(parts)-1], "/") {
+		return commanded(parts[len(parts)-1])
+	}
 	return strings.Join(parts, "\n")
+}
+
+// commanded is what a slash command asks for. What stands before it in the prompt is what the harness made of it: of a
+// skill, which is about things that this model knows by itself, only the words behind its name count; a prompt of a
+// server's asks for a text, which is for another model to write, however many things from the menu it names.
+func commanded(command string) string {
+	name, rest, _ := strings.Cut(command, " ")
+	if strings.Contains(name, ":") {
+		return "write a text"
+	}
+	return strings.TrimSpace(rest)
 }
 
 func cutLast(s, sep string) (before, after string) {

@@ -109,6 +109,7 @@ func TestDecodeParamsRefuses(t *testing.T) {
 		`{"sessionId":"s","prompt":"hi"}`:              "params/prompt: expected array, got string",
 		`{"sessionId":"s","prompt":[{"text":"hi"}]}`:   "params/prompt/0/type: is required",
 		`{"sessionId":"s","prompt":[{"type":"text"}]}`: "params/prompt/0/text: is required",
+
 		`{"sessionId":"s","prompt":[{"type":"resource","resource":{"uri":"u"}}]}`: "params/prompt/0/resource: needs text or blob",
 	} {
 		_, err := decodeParams[PromptRequest](json.RawMessage(raw))

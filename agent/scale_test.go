@@ -73,6 +73,7 @@ func TestAThousandSessions(t *testing.T) {
 	group.Wait()
 	watch()
 	assert.EqualValues(t, sessions, kits.Load())
+	t.Logf("%d sessions: %d MiB at most", sessions, peak.Load()>>20)
 	assert.Less(t, peak.Load(), uint64(300<<20), "memory")
 	for _, id := range ids {
 		_, err := s.conn.CloseSession(s.ctx(), &acp.CloseSessionRequest{SessionID: id})

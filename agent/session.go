@@ -362,6 +362,7 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 		return nil, err
 	}
 	s.kit = kit
+	s.told = "" // a client that was still busy with the response may have missed the first time
 	return kit, errors.Join(s.announce(ctx), s.notice(ctx, kit.Servers))
 }
 

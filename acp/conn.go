@@ -42,6 +42,8 @@ type conn struct {
 	fallback      func(method string) accept // for methods that are not in requests; may return nil
 
 	base    context.Context //nolint:containedctx // the connection's own, ended by close
+	leaving context.Context //nolint:containedctx // ends once the input has: nobody waits for what follows an answer
+	leave   context.CancelCauseFunc
 	cancel  context.CancelCauseFunc
 	hearing context.Context //nolint:containedctx // ends when nothing more is read
 	deafen  context.CancelFunc
@@ -81,9 +83,10 @@ func newConn(ctx context.Context, rwc io.ReadWriteCloser, o Options) *conn {
 		o.Grace = 4 * time.Second
 	}
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	leaving, leave := context.WithCancelCause(base)
 	hearing, deafen := context.WithCancel(base)
 	c := &conn{
-		log: o.Log, grace: o.Grace, base: base, cancel: cancel, hearing: hearing, deafen: deafen,
+		log: o.Log, grace: o.Grace, base: base, leaving: leaving, leave: leave, cancel: cancel, hearing: hearing, deafen: deafen,
 		inFlight: make(map[jsonrpc2.ID]*inFlight),
 	}
 	c.stream = newStream(ctx, rwc, o)
@@ -149,6 +152,7 @@ func (c *conn) drain() {
 			r.cancel(ErrClosed)
 		}
 	}
+	c.leave(ErrClosed)
 	c.drained = time.Now().Add(c.grace + c.grace/8)
 	c.mu.Unlock()
 	c.deafen()
@@ -241,6 +245,9 @@ func (c *conn) follow(ctx context.Context, method string, then func(context.Cont
 	}
 	var err error // logged already; the request has been answered
 	defer c.recovered(method, &err)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.leaving, func() { cancel(ErrClosed) })()
 	then(ctx)
 }
 

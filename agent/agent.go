@@ -235,7 +235,10 @@ func (a *Agent) Cancel(n *acp.CancelNotification) {
 func (a *Agent) session(id acp.SessionID) *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.sessions[id]
+	if s := a.sessions[id]; s != nil && !s.isClosed() {
+		return s
+	}
+	return nil
 }
 
 // Close ends every session and frees what they hold. It is called once the connection is over.

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/cartagent/cartagent/acp"
@@ -37,21 +38,38 @@ func (f *editorFiles) ReadFile(ctx context.Context, name string) ([]byte, error)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	// A file that is missing, empty or no text: clients answer in different ways, the disk has the last word.
+	// Of a file that is missing, empty or no text, or that is none of the editor's, the disk knows more.
 	data, ownErr := f.own.ReadFile(ctx, name)
-	if err == nil && (ownErr != nil || utf8.Valid(data)) {
+	switch {
+	case err == nil && (ownErr != nil || utf8.Valid(data)):
 		return []byte(r.Content), nil //nolint:nilerr // the client read what the disk could not
+	case err == nil, ownErr != nil, !utf8.Valid(data), unable(err):
+		return data, ownErr
 	}
-	return data, ownErr
+	return nil, fmt.Errorf("the editor does not give %s: %w", name, err)
 }
 
+// unable says whether the client has said that it cannot do that, or knows no such file. Any other error is a refusal.
+func unable(err error) bool {
+	return errors.Is(err, acp.ErrMethodNotFound) || errors.Is(err, acp.ErrNotFound)
+}
+
+// WriteFile writes in the editor. What the editor refuses is not written in another way.
 func (f *editorFiles) WriteFile(ctx context.Context, name string, data []byte) error {
 	if !f.writes || !utf8.Valid(data) {
 		return f.own.WriteFile(ctx, name, data)
 	}
 	_, err := f.client.WriteTextFile(ctx, &acp.WriteTextFileRequest{SessionID: f.session, Path: name, Content: string(data)})
-	if _, ok := errors.AsType[*acp.Error](err); ok {
+	refusal, answered := errors.AsType[*acp.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, acp.ErrMethodNotFound):
 		return f.own.WriteFile(ctx, name, data)
+	case answered:
+		return fmt.Errorf("the editor did not write %s: %w", name, refusal)
+	case ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
 	}
-	return err
+	return fmt.Errorf("the editor did not say whether it wrote %s, so it may be changed: read it before writing again: %w", name, err)
 }

@@ -28,7 +28,10 @@ func (s *session) compact(ctx context.Context, kit *Kit, _ string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	id := acp.CompactionID(fmt.Sprintf("compaction_%d", s.state.Notes()+1))
+	request := loop.Request{System: s.state.System(), Tools: s.state.Specs(), Messages: append(s.state.History(), loop.Message{
+		Role: loop.RoleUser, Content: loop.Blocks{loop.Text{Text: summarize}},
+	})}
+	id := acp.CompactionID(fmt.Sprintf("compaction_%d", s.state.Notes()+1+s.aborted))
 	caps := s.agent.client.Capabilities().Session
 	shows := caps != nil && caps.Compaction != nil
 	tell := func(u acp.CompactionUpdate) error {
@@ -41,15 +44,24 @@ func (s *session) compact(ctx context.Context, kit *Kit, _ string) (string, erro
 	if err := tell(acp.CompactionUpdate{Status: acp.CompactionInProgress}); err != nil {
 		return "", err
 	}
-	summary, err := s.summary(ctx, runner.Model)
+	var summary string
+	err = s.attend(ctx, func() (err error) {
+		summary, err = s.summary(ctx, runner.Model, request)
+		return err
+	})
 	if err != nil {
+		s.aborted++
 		status := acp.CompactionFailed
 		if ctx.Err() != nil {
 			status = acp.CompactionCancelled
 		}
 		return "", errors.Join(err, tell(acp.CompactionUpdate{Status: status}))
 	}
-	if err := s.applyOwned(ctx, loop.Compacted{Summary: "This is a summary of the conversation so far.\n\n" + summary}); err != nil {
+	whole := "This is a summary of the conversation so far.\n\n" + summary
+	if where := loop.TextOf(kit.Context); where != "" { // what came with the first prompt is gone with it
+		whole = where + "\n\n" + whole
+	}
+	if err := s.applyOwned(ctx, loop.Compacted{Summary: whole}); err != nil {
 		return "", err
 	}
 	if shows {
@@ -61,15 +73,12 @@ func (s *session) compact(ctx context.Context, kit *Kit, _ string) (string, erro
 }
 
 // summary asks the model with the same prefix as always, so that its cache serves.
-func (s *session) summary(ctx context.Context, model loop.Model) (string, error) {
-	request := loop.Request{System: s.state.System(), Tools: s.state.Specs(), Messages: append(s.state.History(), loop.Message{
-		Role: loop.RoleUser, Content: loop.Blocks{loop.Text{Text: summarize}},
-	})}
+func (s *session) summary(ctx context.Context, model loop.Model, request loop.Request) (string, error) {
 	for chunk, err := range model.Stream(ctx, request) {
 		if err != nil {
 			return "", err
 		}
-		if chunk.Reply != nil {
+		if r := chunk.Reply; r != nil && len(r.Message.Calls) == 0 && (r.Stop == loop.StopEndTurn || r.Stop == "") {
 			if text := strings.TrimSpace(loop.TextOf(chunk.Reply.Message.Content)); text != "" {
 				return text, nil
 			}
@@ -78,5 +87,5 @@ func (s *session) summary(ctx context.Context, model loop.Model) (string, error)
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	return "", &loop.Failure{Kind: loop.FailIncomplete, Message: "The model gave no summary; nothing was changed."}
+	return "", &loop.Failure{Kind: loop.FailIncomplete, Message: "The model gave no complete summary; nothing was changed."}
 }

@@ -8,6 +8,7 @@
 //	loop.Gate   →  session/request_permission
 //
 // What a session works with (model, tools, instructions) comes from Options.Open, so this package knows neither
-// providers nor tools. It must not decide about permission (loop does), send anything for a session that is not in a
-// turn of its, or hold a session's state outside the turn that owns it.
+// providers nor tools. It must not decide about permission (loop does), tell the client of a conversation outside the
+// turn or the load that it belongs to (commands, modes and options may change at any time), or hold a session's state
+// outside the turn that owns it.
 package agent

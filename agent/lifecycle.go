@@ -53,14 +53,19 @@ func (a *Agent) reopen(id acp.SessionID) (reload, error) {
 	if a.closed {
 		return nil, acp.ErrClosed
 	}
-	if !known {
-		s = newSession(a, id)
+	if !known || s.isClosed() {
+		next := newSession(a, id)
+		if known {
+			next.after = s.gone
+		}
+		s = next
 		a.sessions[id] = s
 	}
 	t, err := s.reserve()
 	if err != nil {
 		return nil, err
 	}
+	t.loads = true
 	return func(ctx context.Context, place func(*session), replay bool) (*session, error) {
 		defer s.release(t)
 		if !s.enter(ctx, t) {
@@ -82,26 +87,40 @@ func (a *Agent) forget(s *session) {
 	if a.sessions[s.id] == s {
 		delete(a.sessions, s.id)
 	}
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	s.shut()
+	s.end()
 }
 
 // reload makes the session anew from its log, for its owner: it ends honestly a turn that was interrupted, and tells
 // the client the history, or, without a replay, only what that end has changed.
 func (s *session) reload(ctx context.Context, place func(*session), replay bool) error {
 	store := s.agent.o.Store
-	if s.log != nil {
+	wasOpen := s.log != nil
+	if wasOpen {
 		if err := errors.Join(s.closeKit(), s.log.Close()); err != nil {
 			s.agent.o.Log.Warn("closing a session", "session", s.id, "err", err)
 		}
 		s.log = nil
 	}
-	leased, err := store.Lease(ctx, s.id)
+	if s.after != nil {
+		select {
+		case <-s.after:
+		case <-ctx.Done():
+			return acp.ErrCancelled
+		}
+	}
+	leased, err := store.Lease(context.WithoutCancel(ctx), s.id) // what was open stays open
 	if err != nil {
 		return leaseError(s.id, err)
 	}
 	state, events, err := s.fold(ctx)
+	if err != nil && ctx.Err() != nil {
+		if wasOpen { // with the state that it has, which is that of the log
+			s.log = leased
+			return acp.ErrCancelled
+		}
+		return errors.Join(acp.ErrCancelled, leased.Close())
+	}
 	if err != nil {
 		s.agent.o.Log.Error("reading a session", "session", s.id, "err", err)
 		return errors.Join(&acp.Failure{Kind: "storage", Message: "The session's log cannot be read."}, err, leased.Close())
@@ -109,24 +128,42 @@ func (s *session) reload(ctx context.Context, place func(*session), replay bool)
 	s.log, s.state, s.broken = leased, state, nil
 	place(s)
 	s.restore()
-	if !replay {
-		events = nil
+	settled := s.settle() // before anything is sent: the client may go away, or give up, in the middle of it
+	if replay {
+		err = s.tell(ctx, events, s.loaded)
 	}
+	return errors.Join(err, s.tell(ctx, settled, s.updateFor))
+}
+
+// tell sends the updates for events, as long as ctx holds.
+func (s *session) tell(ctx context.Context, events []loop.Event, updateFor func(loop.Event) (acp.SessionUpdate, bool)) error {
 	for _, e := range events {
-		if u, ok := LoadUpdateFor(e); ok {
+		if ctx.Err() != nil {
+			return acp.ErrCancelled
+		}
+		if u, ok := updateFor(e); ok {
 			if err := s.update(ctx, s.displayed(u)); err != nil {
 				return err
 			}
 		}
-		if ctx.Err() != nil {
-			return acp.ErrCancelled
-		}
 	}
-	return s.settle(ctx)
+	if ctx.Err() != nil {
+		return acp.ErrCancelled
+	}
+	return nil
 }
 
-// settle ends a turn that the log has no end of, and takes back a mode that this process does not offer.
-func (s *session) settle(ctx context.Context) error {
+// loaded is LoadUpdateFor, less what the person does not want to see.
+func (s *session) loaded(e loop.Event) (acp.SessionUpdate, bool) {
+	if _, thought := e.(loop.AgentThought); thought && s.option(optionThoughts) == "false" {
+		return nil, false
+	}
+	return LoadUpdateFor(e)
+}
+
+// settle ends a turn that the log has no end of, and takes back a mode that this process does not offer. It returns
+// what came of that.
+func (s *session) settle() (events []loop.Event) {
 	var owed []loop.Input
 	if !s.state.Idle() {
 		owed = append(owed, loop.Cancelled{})
@@ -135,12 +172,10 @@ func (s *session) settle(ctx context.Context) error {
 		owed = append(owed, loop.Chosen{Option: optionMode, Value: s.option(optionMode)})
 	}
 	for _, in := range owed {
-		// A log that cannot be written can still be read: the next prompt says so.
-		if err := s.applyOwned(ctx, in); err != nil && s.broken == nil {
-			return err
-		}
+		_ = s.record(in) //nolint:errcheck // a log that cannot be written can still be read: the next prompt says so
+		events = append(events, s.step(in)...)
 	}
-	return nil
+	return events
 }
 
 func (s *session) fold(ctx context.Context) (loop.State, []loop.Event, error) {
@@ -217,17 +252,15 @@ func (a *Agent) title(ctx context.Context, id acp.SessionID) string {
 
 // CloseSession implements acp.Closer.
 func (a *Agent) CloseSession(r *acp.CloseSessionRequest) (func(context.Context) (*acp.CloseSessionResponse, error), error) {
-	a.mu.Lock()
-	s := a.sessions[r.SessionID]
-	delete(a.sessions, r.SessionID)
-	a.mu.Unlock()
-	if s == nil {
+	s := a.session(r.SessionID)
+	if s == nil || !s.shut() {
 		return nil, notOpen(r.SessionID)
 	}
 	return func(context.Context) (*acp.CloseSessionResponse, error) {
 		if err := s.close(); err != nil {
 			a.o.Log.Warn("closing a session", "session", s.id, "err", err)
 		}
+		a.forget(s)
 		return nil, nil //nolint:nilnil // an empty result
 	}, nil
 }
@@ -237,6 +270,16 @@ func (a *Agent) DeleteSession(ctx context.Context, r *acp.DeleteSessionRequest) 
 	if end, err := a.CloseSession(&acp.CloseSessionRequest{SessionID: r.SessionID}); err == nil {
 		if _, err := end(ctx); err != nil {
 			return nil, err
+		}
+	}
+	a.mu.Lock()
+	s := a.sessions[r.SessionID]
+	a.mu.Unlock()
+	if s != nil && s.isClosed() { // somebody else closes it
+		select {
+		case <-s.gone:
+		case <-ctx.Done():
+			return nil, acp.ErrCancelled
 		}
 	}
 	err := a.o.Store.Delete(ctx, r.SessionID)

@@ -26,14 +26,21 @@ type session struct {
 	gate  *gate
 	asker *asker
 
+	after <-chan struct{} // an earlier one by that id, that is being closed, is gone then
+	gone  chan struct{}   // closed when everything that the session held is free
+	free  sync.Once       // closes gone
+
 	mu     sync.Mutex
 	queue  []*ticket // the first one runs
 	closed bool
 	chosen map[string]string // the options, as they were last chosen
 
+	stopOpening context.CancelFunc // guarded by mu: gives up the making of the latest kit
+
 	roots    []string // guarded by mu, as are the servers
 	servers  []acp.MCPServer
 	opening  latch // held while the kit is made
+	choosing latch // held while an option is set
 	kit      *Kit
 	told     string          // the commands that the client knows, as text
 	lifetime context.Context //nolint:containedctx // what is opened for the session ends with it
@@ -43,12 +50,15 @@ type session struct {
 	state  loop.State // the owner's
 	broken error      // the owner's: why the state is no longer that of the log
 	shown  display    // the owner's: the terminals that the client shows by itself
+
+	aborted int // the owner's: how many compactions came to nothing; their ids are taken
 }
 
 func newSession(a *Agent, id acp.SessionID) *session {
 	s := &session{
 		agent: a, id: id, inbox: make(chan loop.Input), own: make(chan struct{}, 1), chosen: make(map[string]string),
 		gate: newGate(a.client, id), asker: newAsker(a.client, id), shown: make(display), opening: make(latch, 1),
+		choosing: make(latch, 1), gone: make(chan struct{}),
 	}
 	s.asker.gate = s.gate
 	s.lifetime, s.end = context.WithCancel(context.Background())
@@ -86,6 +96,7 @@ type ticket struct {
 	turn   chan struct{}   // closed when its turn has come
 	ctx    context.Context //nolint:containedctx // a cancel may come before the work that it is for has begun
 	cancel context.CancelFunc
+	loads  bool // it is no turn: the client's cancel is not for it
 }
 
 func (s *session) reserve() (*ticket, error) {
@@ -119,11 +130,16 @@ func (s *session) release(t *ticket) {
 }
 
 // cancel ends the running turn and those that wait.
-func (s *session) cancel() {
+func (s *session) cancel() { s.stop(false) }
+
+// stop ends the turns that run and wait, and with loads the loads too.
+func (s *session) stop(loads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.queue {
-		t.cancel()
+		if loads || !t.loads {
+			t.cancel()
+		}
 	}
 }
 
@@ -138,10 +154,14 @@ func (s *session) enter(ctx context.Context, t *ticket) bool {
 	}
 	select {
 	case s.own <- struct{}{}:
-		return true
 	case <-t.ctx.Done():
 		return false
 	}
+	if t.ctx.Err() != nil { // both came at once
+		s.leave()
+		return false
+	}
+	return true
 }
 
 func (s *session) leave() { <-s.own }
@@ -167,6 +187,9 @@ func (s *session) play(ctx context.Context, t *ticket, prompt loop.Prompted) (lo
 		return loop.StopCancelled, nil
 	case errors.Is(err, loop.ErrStorage):
 		s.broken = err
+		if !s.state.Idle() { // nobody knows of it but the client, which must not wait for calls that nothing comes of
+			err = errors.Join(err, s.tell(ctx, s.step(loop.Cancelled{}), s.updateFor))
+		}
 	}
 	s.report("turn", err)
 	return "", promptError(err)
@@ -174,7 +197,11 @@ func (s *session) play(ctx context.Context, t *ticket, prompt loop.Prompted) (lo
 
 // turn answers a prompt: by a command of ours, or by the model.
 func (s *session) turn(ctx context.Context, prompt loop.Prompted) (loop.StopReason, error) {
-	kit, err := s.open(ctx)
+	var kit *Kit
+	err := s.attend(ctx, func() (err error) {
+		kit, err = s.open(ctx)
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
@@ -183,10 +210,29 @@ func (s *session) turn(ctx context.Context, prompt loop.Prompted) (loop.StopReas
 	case err != nil:
 		return "", err
 	case done:
-		return loop.StopEndTurn, s.log.Sync()
+		if err := s.log.Sync(); err != nil {
+			return "", fmt.Errorf("%w: %w", loop.ErrStorage, err)
+		}
+		return loop.StopEndTurn, nil
 	}
 	prompt.Context = extra
 	return s.run(ctx, kit, prompt)
+}
+
+// attend does, for the owner, something that takes its time, and applies what comes in meanwhile.
+func (s *session) attend(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	for {
+		select {
+		case in := <-s.inbox:
+			if err := s.applyOwned(ctx, in); err != nil {
+				return errors.Join(err, <-done)
+			}
+		case err := <-done:
+			return err
+		}
+	}
 }
 
 // report logs an error. A failure that the person is told in words is no news for who watches the log.
@@ -204,7 +250,7 @@ func (s *session) run(ctx context.Context, kit *Kit, prompt loop.Prompted) (loop
 		return "", err
 	}
 	prompt.MessageID = fmt.Sprintf("msg_%d_user", s.state.Turn()+1)
-	if s.state.Turn() == 0 {
+	if len(s.state.History()) == 0 { // the first prompt, or the first after one that the model refused
 		prompt.Context = append(slices.Clip(kit.Context), prompt.Context...)
 	}
 	if s.state, err = s.configure(runner, kit); err != nil {
@@ -235,7 +281,9 @@ func (s *session) configure(r *loop.Runner, kit *Kit) (loop.State, error) {
 	for i, t := range kit.Tools {
 		specs[i] = t.Spec()
 	}
-	if s.state.Turn() > 0 && s.state.System() == kit.System && slices.EqualFunc(s.state.Specs(), specs, sameSpec) {
+	same := s.state.System() == kit.System && slices.EqualFunc(s.state.Specs(), specs, sameSpec) &&
+		slices.EqualFunc(s.state.Configured(), kit.Rules, sameRule)
+	if s.state.Turn() > 0 && same {
 		return s.state, nil
 	}
 	return r.Configure(s.state, loop.Configured{Specs: specs, Rules: kit.Rules, System: kit.System})
@@ -246,6 +294,8 @@ func sameSpec(a, b loop.Spec) bool {
 	a.Schema, b.Schema = nil, nil
 	return sameSchema && fmt.Sprintf("%#v", a) == fmt.Sprintf("%#v", b)
 }
+
+func sameRule(a, b loop.Rule) bool { return fmt.Sprintf("%#v", a) == fmt.Sprintf("%#v", b) }
 
 // apply logs and applies an input that is no part of a turn: through the turn that runs, if one does.
 func (s *session) apply(ctx context.Context, in loop.Input) error {
@@ -262,6 +312,19 @@ func (s *session) apply(ctx context.Context, in loop.Input) error {
 
 // applyOwned is apply for the session's owner. What the input causes is sent.
 func (s *session) applyOwned(ctx context.Context, in loop.Input) error {
+	if err := s.record(in); err != nil {
+		return err
+	}
+	for _, e := range s.step(in) {
+		if err := s.send(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record logs an input, for the owner.
+func (s *session) record(in loop.Input) error {
 	switch {
 	case s.log == nil:
 		return notOpen(s.id)
@@ -272,16 +335,19 @@ func (s *session) applyOwned(ctx context.Context, in loop.Input) error {
 		s.broken = fmt.Errorf("%w: %w", loop.ErrStorage, err)
 		return promptError(s.broken)
 	}
+	return nil
+}
+
+// step applies an input that is logged already and returns the events that it causes.
+func (s *session) step(in loop.Input) (events []loop.Event) {
 	var effects []loop.Effect
 	s.state, effects = loop.Step(s.state, in)
 	for _, e := range effects {
 		if emit, ok := e.(loop.Emit); ok {
-			if err := s.send(ctx, emit.Event); err != nil {
-				return err
-			}
+			events = append(events, emit.Event)
 		}
 	}
-	return nil
+	return events
 }
 
 // send tells the client of an event.
@@ -336,6 +402,9 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	s.mu.Lock()
+	s.stopOpening = stop
+	s.mu.Unlock()
 	defer context.AfterFunc(s.lifetime, stop)() //nolint:contextcheck // the session's end is one more reason to stop
 	model := s.option(optionModel)
 	if s.kit != nil && (s.kit.Fits == nil || s.kit.Fits(model)) {
@@ -386,6 +455,12 @@ func (s *session) notice(ctx context.Context, servers []Server) error {
 }
 
 func (s *session) closeKit() error {
+	s.mu.Lock()
+	stop := s.stopOpening
+	s.mu.Unlock()
+	if stop != nil {
+		stop() // nobody waits for servers whose session is placed anew
+	}
 	s.opening <- struct{}{} // what was opened is closed, whoever still waits
 	defer s.opening.unlock()
 	return s.shutKit()
@@ -420,12 +495,26 @@ func (s *session) settled(ctx context.Context) {
 	}
 }
 
+// shut ends the session for everyone who comes from now on. It says whether it was open until then.
+func (s *session) shut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := !s.closed
+	s.closed = true
+	return was
+}
+
+func (s *session) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // close cancels the session's turns, waits for who owns it, and frees everything.
 func (s *session) close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.cancel()
+	defer s.free.Do(func() { close(s.gone) })
+	s.shut()
+	s.stop(true)
 	s.end()
 	s.gate.close()
 	s.asker.silence.close()

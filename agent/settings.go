@@ -186,6 +186,10 @@ func (a *Agent) SetSessionConfigOption(ctx context.Context, r *acp.SetSessionCon
 
 // choose sets an option, in the log and for the turn that runs, and tells of a mode.
 func (s *session) choose(ctx context.Context, id, value string) error {
+	if err := s.choosing.lock(ctx); err != nil { // what is in force is what the log has last
+		return err
+	}
+	defer s.choosing.unlock()
 	if err := s.offered(id, value); err != nil {
 		return err
 	}
@@ -200,8 +204,12 @@ func (s *session) choose(ctx context.Context, id, value string) error {
 		return s.update(ctx, acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(value)})
 	case optionModel: // a level of thought is one of its model's
 		s.mu.Lock()
+		was := s.chosen[optionThinking]
 		delete(s.chosen, optionThinking)
 		s.mu.Unlock()
+		if was != "" {
+			return s.apply(ctx, loop.Chosen{Option: optionThinking})
+		}
 	}
 	return nil
 }

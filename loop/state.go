@@ -101,6 +101,9 @@ func (s State) Usage() Usage { return s.usage }
 // Rules are the rules in force: those of the configuration and those that the person's answers added.
 func (s State) Rules() Rules { return slices.Concat(s.rules, s.added) }
 
+// Configured are the rules of the configuration alone.
+func (s State) Configured() Rules { return slices.Clip(s.rules) }
+
 // Added are the rules that the person's answers have added, in the order in which they came.
 func (s State) Added() Rules { return slices.Clip(s.added) }
 

@@ -85,6 +85,9 @@ func Apply(src string, edits []Edit) (string, error) {
 	out := src
 	for i, e := range edits {
 		next, err := applyOne(out, e)
+		if err == nil && len(next) > maxEdit {
+			err = tooLong(len(next))
+		}
 		if err != nil {
 			if len(edits) > 1 {
 				err = fmt.Errorf("edit %d of %d: %w", i+1, len(edits), err)
@@ -97,6 +100,10 @@ func Apply(src string, edits []Edit) (string, error) {
 		return "", errors.New("the edits change nothing: old and new are the same")
 	}
 	return out, nil
+}
+
+func tooLong(size int) error {
+	return fmt.Errorf("the file would have %s after it, and the limit is %s: use a command for that", bytesText(int64(size)), bytesText(maxEdit))
 }
 
 func applyOne(src string, e Edit) (string, error) {
@@ -124,8 +131,12 @@ func applyOne(src string, e Edit) (string, error) {
 	head := commonPrefix(before, after)
 	tail := commonSuffix(before[head:], after[head:])
 	middle := after[head : len(after)-tail]
+	size := len(src) + len(at)*(len(after)-len(before))
+	if size > maxEdit+len(v.cr) { // what it takes in line endings is not in it yet
+		return "", tooLong(size)
+	}
 	var out strings.Builder
-	out.Grow(len(src) + len(at)*max(0, len(after)-len(before)))
+	out.Grow(max(size, 0))
 	done := 0
 	for _, p := range at {
 		from, to := p+head, p+len(before)-tail

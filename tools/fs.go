@@ -241,8 +241,14 @@ func (k *kit) subject(p place) loop.Subject {
 	return s
 }
 
+// maxDepth is how many folders deep a path may go for its neighbours to be looked for.
+const maxDepth = 100
+
 // missing says that there is no such file, and which are near.
 func (k *kit) missing(name string, p place) error {
+	if strings.Count(p.rel, "/") > maxDepth {
+		return fmt.Errorf("%s does not exist", name)
+	}
 	dir, base := filepath.Dir(p.rel), filepath.Base(p.rel)
 	for dir != "." {
 		if info, err := p.root.dir.Stat(dir); err == nil && info.IsDir() {

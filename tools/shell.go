@@ -29,13 +29,18 @@ func Commands(line string) (subjects []loop.Subject, caution string) {
 		best = bash
 	}
 	subjects = make([]loop.Subject, 0, len(best.calls))
+	crowded := false
 	for _, words := range best.calls {
-		subjects = append(subjects, loop.Subject{Words: words, Also: readings(words, 0)})
+		subjects = append(subjects, loop.Subject{Words: words, Also: readings(words)})
+		crowded = crowded || len(subjects[len(subjects)-1].Also) == maxReadings
 	}
 	if len(subjects) == 0 {
 		subjects = []loop.Subject{{Words: []string{line}}}
 	}
 	caution = firstOf(posix.caution, bash.caution)
+	if caution == "" && crowded {
+		caution = "it may run more commands than can be looked at"
+	}
 	if caution == "" && !slices.EqualFunc(posix.calls, bash.calls, slices.Equal[[]string]) {
 		caution = "shells read this command differently"
 	}

@@ -10,26 +10,41 @@ import (
 // maxNesting is how many wrappers are taken off one another.
 const maxNesting = 8
 
+// maxReadings is how many commands are looked for in one. A command that may run more is asked about.
+const maxReadings = 256
+
 // readings are the other ways to read a simple command: by the bare name of its program, and without each wrapper
 // around it. Rules that ask or deny see them, rules that allow do not.
-func readings(words []string, depth int) [][]string {
-	var out [][]string
-	add := func(w []string) {
-		if len(w) > 0 && !slices.ContainsFunc(out, func(o []string) bool { return slices.Equal(o, w) }) {
-			out = append(out, w)
+func readings(words []string) (out [][]string) {
+	seen := make(map[string]bool)
+	add := func(w []string) bool {
+		if len(w) == 0 || len(out) == maxReadings {
+			return false
 		}
-	}
-	if b := base(words[0]); b != words[0] {
-		add(append([]string{b}, words[1:]...))
-	}
-	if depth == maxNesting {
-		return out
-	}
-	for _, inner := range inside(words) {
-		add(inner)
-		for _, w := range readings(inner, depth+1) {
-			add(w)
+		key := strings.Join(w, "\x00")
+		if seen[key] {
+			return false
 		}
+		seen[key] = true
+		out = append(out, w)
+		return true
+	}
+	for depth, level := 0, [][]string{words}; len(level) > 0; depth++ {
+		var next [][]string
+		for _, w := range level {
+			if b := base(w[0]); b != w[0] {
+				add(append([]string{b}, w[1:]...))
+			}
+			if depth == maxNesting {
+				continue
+			}
+			for _, inner := range inside(w) {
+				if add(inner) {
+					next = append(next, inner)
+				}
+			}
+		}
+		level = next
 	}
 	return out
 }

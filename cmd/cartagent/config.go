@@ -86,7 +86,9 @@ func loadConfig(env func(string) string, f flags) (*config, error) {
 		c.notes = append(c.notes, note)
 	}
 	c.keys = inForce(c.envKeys, stored)
-	errs = append(errs, readJSON(filepath.Join(c.dir, "config.json"), c, true))
+	if c.dir != "" { // without a home there is no configuration: never the one of the folder that it runs in
+		errs = append(errs, readJSON(filepath.Join(c.dir, "config.json"), c, true))
+	}
 	if f.mcpConfig != "" {
 		var extra struct {
 			MCP map[string]serverSpec `json:"mcpServers"`

@@ -117,8 +117,10 @@ func newVersion(c console) *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(c.out, "cartagent "+version())
-			return err
+			if _, err := fmt.Fprintln(c.out, "cartagent "+version()); err != nil {
+				return &exitCode{code: exitError, err: err}
+			}
+			return nil
 		},
 	}
 }

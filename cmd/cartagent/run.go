@@ -14,6 +14,7 @@ import (
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
+	"github.com/cartagent/cartagent/loop"
 	"github.com/spf13/cobra"
 )
 
@@ -45,7 +46,7 @@ Exit codes: 0 the turn ended, 1 error, 2 bad usage or configuration (a missing o
 			if prompt == "-" {
 				data, err := io.ReadAll(c.in)
 				if err != nil {
-					return fmt.Errorf("reading the prompt: %w", err)
+					return &exitCode{code: exitError, err: fmt.Errorf("reading the prompt: %w", err)}
 				}
 				prompt = string(data)
 			}
@@ -68,6 +69,9 @@ Exit codes: 0 the turn ended, 1 error, 2 bad usage or configuration (a missing o
 func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err error) {
 	cwd, err := workdir(f.cwd)
 	if err != nil {
+		return usageError(err)
+	}
+	if err := f.checkMode(); err != nil {
 		return usageError(err)
 	}
 	logger := newLogger(c)
@@ -118,12 +122,33 @@ func openSession(ctx context.Context, conn *acp.AgentConn, cwd string, f runFlag
 		id = opened.SessionID
 	} else if _, err := conn.ResumeSession(ctx, &acp.ResumeSessionRequest{SessionID: id, Cwd: cwd}); err != nil {
 		return id, err
+	} else if f.model != "" { // the session has one already
+		if _, err := conn.SetSessionConfigOption(ctx, &acp.SetSessionConfigOptionRequest{
+			SessionID: id, ConfigID: "model", Value: acp.SelectValue{Value: acp.SessionConfigValueID(f.model)},
+		}); err != nil {
+			return id, err
+		}
 	}
 	if f.mode == "" {
 		return id, nil
 	}
 	_, err := conn.SetSessionMode(ctx, &acp.SetSessionModeRequest{SessionID: id, ModeID: acp.SessionModeID(f.mode)})
 	return id, err
+}
+
+// checkMode says what is wrong with the mode, before there is a session that would be left without a turn.
+func (f runFlags) checkMode() error {
+	switch f.mode {
+	case "", loop.ModeAsk, loop.ModeAcceptEdits, loop.ModePlan:
+		return nil
+	case loop.ModeBypass:
+		if f.bypass {
+			return nil
+		}
+		return errors.New(`there is no mode "bypass" without --allow-bypass`)
+	}
+	return fmt.Errorf("there is no mode %q: use %s, %s, %s, or %s with --allow-bypass",
+		f.mode, loop.ModeAsk, loop.ModeAcceptEdits, loop.ModePlan, loop.ModeBypass)
 }
 
 func workdir(dir string) (string, error) {

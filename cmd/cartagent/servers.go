@@ -93,8 +93,12 @@ func (s *servers) join(ctx context.Context, p *program, wanted []mcpclient.Serve
 			if clients[i], errs[i] = mcpclient.Connect(ctx, w, mcpclient.Options{Log: p.log, Version: version()}); errs[i] == nil {
 				offered[i], errs[i] = clients[i].Tools(ctx)
 			}
-			if errs[i] == nil {
-				prompts[i], errs[i] = clients[i].Prompts(ctx)
+			if errs[i] != nil {
+				return
+			}
+			var err error
+			if prompts[i], err = clients[i].Prompts(ctx); err != nil { // its tools are there all the same
+				p.log.Warn("mcp server", "server", w.Name, "problem", err)
 			}
 		})
 	}

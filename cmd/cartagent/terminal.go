@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,10 +23,14 @@ type terminal struct {
 	console   console
 	yes, json bool
 
-	mu     sync.Mutex // held for each write and while a question is open
-	calls  map[acp.ToolCallID]*shownCall
-	inText bool // the last thing written to stdout is text without a newline at its end
-	input  *bufio.Reader
+	asking sync.Mutex // held while a question is open; it is not under mu, so that a cancel finds everything at work
+	reader sync.Once
+	typed  chan string // the lines from the input, until it ends
+
+	mu        sync.Mutex // held for each write
+	calls     map[acp.ToolCallID]*shownCall
+	inText    bool  // the last thing written to stdout is text without a newline at its end
+	unwritten error // why something could not be written to stdout
 
 	denied atomic.Bool
 }
@@ -113,7 +119,11 @@ func (t *terminal) endText() {
 	}
 }
 
-func (t *terminal) write(s string) { _, _ = io.WriteString(t.console.out, s) }
+func (t *terminal) write(s string) {
+	if _, err := io.WriteString(t.console.out, s); err != nil && t.unwritten == nil {
+		t.unwritten = err
+	}
+}
 
 func (t *terminal) line(v any) error {
 	enc := json.NewEncoder(t.console.out)
@@ -121,54 +131,116 @@ func (t *terminal) line(v any) error {
 	return enc.Encode(v)
 }
 
-// RequestPermission implements acp.Client: by --yes, by the person at the terminal, or not at all.
+// RequestPermission implements acp.Client: by --yes, by the person at the terminal, or not at all. --yes allows, and
+// answers no question of another kind.
 func (t *terminal) RequestPermission(ctx context.Context, r *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
-	if t.yes {
+	question := isQuestion(r.Options)
+	if t.yes && !question {
 		return selected(r, acp.PermissionAllowOnce), nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	title := ""
-	if call := t.calls[r.ToolCall.ToolCallID]; call != nil {
-		title = call.title
-	}
-	if r.ToolCall.Title != nil {
-		title = *r.ToolCall.Title
-	}
-	if !isTerminal(t.console.in) {
-		t.denied.Store(true)
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	title := t.titleFor(r)
+	switch {
+	case isTerminal(t.console.in) && question:
+		return t.put(ctx, title, r), nil
+	case isTerminal(t.console.in):
+		kind := t.ask(ctx, title)
+		if kind == acp.PermissionRejectOnce {
+			t.denied.Store(true)
+		}
+		return selected(r, kind), nil
+	case question:
+		t.console.tell("not answered, since there is no terminal to ask on: " + title)
+	default:
 		t.console.tell("refused, since there is no terminal to ask on (--yes allows everything): " + title)
-		return selected(r, acp.PermissionRejectOnce), nil
 	}
-	t.endText()
-	kind := t.ask(ctx, title)
-	if kind == acp.PermissionRejectOnce {
-		t.denied.Store(true)
-	}
-	return selected(r, kind), nil
+	t.denied.Store(true)
+	return selected(r, acp.PermissionRejectOnce), nil
 }
 
-// ask puts the question until there is an answer to it. The end of the input is a no.
-func (t *terminal) ask(ctx context.Context, title string) acp.PermissionOptionKind {
-	if t.input == nil {
-		t.input = bufio.NewReader(t.console.in)
+// titleFor is what a request is about. Whatever text was on its way is ended.
+func (t *terminal) titleFor(r *acp.RequestPermissionRequest) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.endText()
+	if r.ToolCall.Title != nil {
+		return *r.ToolCall.Title
 	}
-	for ctx.Err() == nil {
-		_, _ = fmt.Fprintf(t.console.err, "Allow: %s\n[y] once  [a] always in this session  [n] no: ", title)
-		answer, err := t.input.ReadString('\n')
-		switch strings.ToLower(strings.TrimSpace(answer)) {
-		case "y", "yes":
-			return acp.PermissionAllowOnce
-		case "a", "always":
-			return acp.PermissionAllowAlways
-		case "n", "no":
+	if call := t.calls[r.ToolCall.ToolCallID]; call != nil {
+		return call.title
+	}
+	return ""
+}
+
+// isQuestion tells a question with answers to choose from. A permission's options are one of a kind, and go by its name.
+func isQuestion(options []acp.PermissionOption) bool {
+	return slices.ContainsFunc(options, func(o acp.PermissionOption) bool { return string(o.OptionID) != string(o.Kind) })
+}
+
+// ask asks for permission until there is an answer. The end of the input is a no.
+func (t *terminal) ask(ctx context.Context, title string) acp.PermissionOptionKind {
+	for {
+		answer, ok := t.prompt(ctx, "Allow: "+title+"\n[y] once  [a] always in this session  [n] no: ")
+		switch {
+		case !ok, answer == "n", answer == "no":
 			return acp.PermissionRejectOnce
+		case answer == "y", answer == "yes":
+			return acp.PermissionAllowOnce
+		case answer == "a", answer == "always":
+			return acp.PermissionAllowAlways
+		}
+	}
+}
+
+// put puts a question with answers to choose from, by their numbers, until one is chosen. The end of the input chooses
+// none.
+func (t *terminal) put(ctx context.Context, title string, r *acp.RequestPermissionRequest) *acp.RequestPermissionResponse {
+	var b strings.Builder
+	b.WriteString(title + "\n")
+	for i, o := range r.Options {
+		fmt.Fprintf(&b, "  %d  %s\n", i+1, o.Name)
+	}
+	b.WriteString("Number: ")
+	for {
+		answer, ok := t.prompt(ctx, b.String())
+		if !ok {
+			return selected(r, acp.PermissionRejectOnce)
+		}
+		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(r.Options) {
+			return &acp.RequestPermissionResponse{Outcome: acp.Selected{OptionID: r.Options[n-1].OptionID}}
+		}
+	}
+}
+
+// prompt shows a text and waits for a line, in lower case. There is none once ctx or the input has ended.
+func (t *terminal) prompt(ctx context.Context, text string) (string, bool) {
+	t.reader.Do(func() {
+		t.typed = make(chan string)
+		go t.read() // nothing ends a read from a terminal: it ends with the process
+	})
+	_, _ = io.WriteString(t.console.err, text)
+	select {
+	case line, ok := <-t.typed:
+		return strings.ToLower(strings.TrimSpace(line)), ok
+	case <-ctx.Done():
+		_, _ = io.WriteString(t.console.err, "\n")
+		return "", false
+	}
+}
+
+func (t *terminal) read() {
+	defer close(t.typed)
+	in := bufio.NewReader(t.console.in)
+	for {
+		line, err := in.ReadString('\n')
+		if line != "" {
+			t.typed <- line
 		}
 		if err != nil {
-			break
+			return
 		}
 	}
-	return acp.PermissionRejectOnce
 }
 
 // selected chooses the option of that kind; an always that is not offered becomes a once.
@@ -197,6 +269,9 @@ func (t *terminal) ended(id acp.SessionID, reason acp.StopReason) error {
 		}
 	}
 	t.endText()
+	if t.unwritten != nil {
+		return &exitCode{code: exitError, err: t.unwritten}
+	}
 	switch reason {
 	case acp.StopCancelled:
 		return &exitCode{code: exitCancelled}

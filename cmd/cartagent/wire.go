@@ -43,8 +43,27 @@ func newProgram(cfg *config, logger *log.Logger) *program {
 		logger.Warn("configuration", "note", n)
 	}
 	p.models = newModels(cfg, logger)
-	p.store = sync.OnceValues(p.openStore)
+	p.store = once(p.openStore)
 	return p
+}
+
+// once makes what can be made once and is good for ever after. A failure is no result: the next call tries again.
+func once[T any](open func() (T, error)) func() (T, error) {
+	var mu sync.Mutex
+	var value T
+	var done bool
+	return func() (T, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done {
+			return value, nil
+		}
+		made, err := open()
+		if err == nil {
+			value, done = made, true
+		}
+		return made, err
+	}
 }
 
 func (p *program) close() { p.freed() }
@@ -113,7 +132,10 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 		System: strings.TrimSpace(systemPrompt), Rules: p.cfg.Rules,
 		Close: func() error { return errors.Join(servers.close(), space.Close()) },
 	}
-	options := tools.Options{Workspace: space, FS: s.Files(space)}
+	options := tools.Options{Workspace: space}
+	if files := s.Files(space); files != agent.Files(space) { // else the tools read the disk by themselves, long files too
+		options.FS = files
+	}
 	if s.Terminal != nil {
 		options.Terminal = editorTerminal{s.Terminal}
 	}

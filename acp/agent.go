@@ -57,13 +57,14 @@ type (
 	Logouter interface {
 		Logout(context.Context, *LogoutRequest) (*LogoutResponse, error)
 	}
-	// ModeSetter changes a session's mode, where its sessions have modes.
+	// ModeSetter changes a session's mode, where its sessions have modes. Like Prompt, its method is called in the order
+	// in which the requests were read and must not block; what it returns is the work.
 	ModeSetter interface {
-		SetSessionMode(context.Context, *SetSessionModeRequest) (*SetSessionModeResponse, error)
+		SetSessionMode(*SetSessionModeRequest) (func(context.Context) (*SetSessionModeResponse, error), error)
 	}
-	// ConfigSetter changes a session's options, where its sessions have options.
+	// ConfigSetter changes a session's options, where its sessions have options. Its method is called as that of ModeSetter.
 	ConfigSetter interface {
-		SetSessionConfigOption(context.Context, *SetSessionConfigOptionRequest) (*SetSessionConfigOptionResponse, error)
+		SetSessionConfigOption(*SetSessionConfigOptionRequest) (func(context.Context) (*SetSessionConfigOptionResponse, error), error)
 	}
 	// Extender serves extension methods, whose names begin with an underscore. It returns ErrMethodNotFound, wrapped
 	// or not, for those that it does not know.
@@ -152,10 +153,10 @@ func (s *served) addOptional(a Agent) {
 		add(s, "logout", plain(v.Logout))
 	}
 	if v, ok := a.(ModeSetter); ok {
-		add(s, "session/set_mode", plain(v.SetSessionMode))
+		add(s, "session/set_mode", reserved(v.SetSessionMode))
 	}
 	if v, ok := a.(ConfigSetter); ok {
-		add(s, "session/set_config_option", plain(v.SetSessionConfigOption))
+		add(s, "session/set_config_option", reserved(v.SetSessionConfigOption))
 	}
 }
 

@@ -247,7 +247,7 @@ func (c *conn) follow(ctx context.Context, method string, then func(context.Cont
 	defer c.recovered(method, &err)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(c.leaving, func() { cancel(ErrClosed) })()
+	defer context.AfterFunc(c.leaving, func() { cancel(ErrClosed) })() //nolint:contextcheck // the input's end is one more reason to stop
 	then(ctx)
 }
 

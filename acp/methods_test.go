@@ -41,12 +41,12 @@ func (*fullAgent) Logout(ctx context.Context, _ *LogoutRequest) (*LogoutResponse
 	return nothing[LogoutResponse](ctx)
 }
 
-func (*fullAgent) SetSessionMode(ctx context.Context, _ *SetSessionModeRequest) (*SetSessionModeResponse, error) {
-	return nothing[SetSessionModeResponse](ctx)
+func (*fullAgent) SetSessionMode(*SetSessionModeRequest) (func(context.Context) (*SetSessionModeResponse, error), error) {
+	return nothing[SetSessionModeResponse], nil
 }
 
-func (*fullAgent) SetSessionConfigOption(ctx context.Context, _ *SetSessionConfigOptionRequest) (*SetSessionConfigOptionResponse, error) {
-	return nothing[SetSessionConfigOptionResponse](ctx)
+func (*fullAgent) SetSessionConfigOption(*SetSessionConfigOptionRequest) (func(context.Context) (*SetSessionConfigOptionResponse, error), error) {
+	return nothing[SetSessionConfigOptionResponse], nil
 }
 
 func (*fullAgent) Extension(_ context.Context, method string, params json.RawMessage) (any, error) {

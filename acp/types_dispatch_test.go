@@ -62,12 +62,14 @@ func (*everyAgent) Logout(context.Context, *LogoutRequest) (*LogoutResponse, err
 	return &LogoutResponse{}, nil
 }
 
-func (*everyAgent) SetSessionMode(context.Context, *SetSessionModeRequest) (*SetSessionModeResponse, error) {
-	return &SetSessionModeResponse{}, nil
+func (*everyAgent) SetSessionMode(*SetSessionModeRequest) (func(context.Context) (*SetSessionModeResponse, error), error) {
+	return func(context.Context) (*SetSessionModeResponse, error) { return &SetSessionModeResponse{}, nil }, nil
 }
 
-func (*everyAgent) SetSessionConfigOption(context.Context, *SetSessionConfigOptionRequest) (*SetSessionConfigOptionResponse, error) {
-	return &SetSessionConfigOptionResponse{}, nil
+func (*everyAgent) SetSessionConfigOption(*SetSessionConfigOptionRequest) (func(context.Context) (*SetSessionConfigOptionResponse, error), error) {
+	return func(context.Context) (*SetSessionConfigOptionResponse, error) {
+		return &SetSessionConfigOptionResponse{}, nil
+	}, nil
 }
 
 // everyClient has every method a client can have.

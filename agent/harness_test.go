@@ -204,6 +204,7 @@ type stand struct {
 	session acp.SessionID
 
 	initialize *acp.InitializeRequest
+	served     *agent.Agent
 	stop       func() // ends both; done at the end of the test too
 }
 
@@ -272,6 +273,7 @@ func connect(t *testing.T, open kitFunc, p *peer, store *memStore) *stand {
 		}, acp.Options{})
 	}()
 	<-bound
+	s.served = served
 	s.conn = acp.Dial(context.Background(), clientEnd, p, acp.Options{})
 	s.stop = sync.OnceFunc(func() {
 		require.NoError(t, s.conn.Close())

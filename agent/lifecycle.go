@@ -172,7 +172,7 @@ func (s *session) settle() (events []loop.Event) {
 		owed = append(owed, loop.Chosen{Option: optionMode, Value: s.option(optionMode)})
 	}
 	for _, in := range owed {
-		_ = s.record(in) //nolint:errcheck // a log that cannot be written can still be read: the next prompt says so
+		_ = s.record(in) // a log that cannot be written can still be read: the next prompt says so
 		events = append(events, s.step(in)...)
 	}
 	return events

@@ -35,12 +35,13 @@ type session struct {
 	closed bool
 	chosen map[string]string // the options, as they were last chosen
 
+	choosing <-chan struct{} // guarded by mu: closed once the last one in line to set an option is done
+
 	stopOpening context.CancelFunc // guarded by mu: gives up the making of the latest kit
 
 	roots    []string // guarded by mu, as are the servers
 	servers  []acp.MCPServer
 	opening  latch // held while the kit is made
-	choosing latch // held while an option is set
 	kit      *Kit
 	told     string          // the commands that the client knows, as text
 	lifetime context.Context //nolint:containedctx // what is opened for the session ends with it
@@ -58,7 +59,7 @@ func newSession(a *Agent, id acp.SessionID) *session {
 	s := &session{
 		agent: a, id: id, inbox: make(chan loop.Input), own: make(chan struct{}, 1), chosen: make(map[string]string),
 		gate: newGate(a.client, id), asker: newAsker(a.client, id), shown: make(display), opening: make(latch, 1),
-		choosing: make(latch, 1), gone: make(chan struct{}),
+		gone: make(chan struct{}),
 	}
 	s.asker.gate = s.gate
 	s.lifetime, s.end = context.WithCancel(context.Background())

@@ -148,19 +148,49 @@ func (a *Agent) booleans() bool {
 }
 
 // SetSessionMode implements acp.ModeSetter.
-func (a *Agent) SetSessionMode(ctx context.Context, r *acp.SetSessionModeRequest) (*acp.SetSessionModeResponse, error) {
+func (a *Agent) SetSessionMode(r *acp.SetSessionModeRequest) (func(context.Context) (*acp.SetSessionModeResponse, error), error) {
 	s := a.session(r.SessionID)
 	if s == nil {
 		return nil, notOpen(r.SessionID)
 	}
-	if err := s.choose(ctx, optionMode, string(r.ModeID)); err != nil {
-		return nil, err
+	enter := s.line()
+	return func(ctx context.Context) (*acp.SetSessionModeResponse, error) {
+		leave, err := enter(ctx)
+		defer leave()
+		if err != nil {
+			return nil, err
+		}
+		if err := s.choose(ctx, optionMode, string(r.ModeID)); err != nil {
+			return nil, err
+		}
+		return nil, s.update(ctx, acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()})
+	}, nil
+}
+
+// line takes a place behind those who set an option and have not come to the end of it. It is taken as the request is
+// read, so that what was asked for last is what holds. The place must be left, whether it was entered or not.
+func (s *session) line() (enter func(context.Context) (leave func(), err error)) {
+	mine := make(chan struct{})
+	s.mu.Lock()
+	before := s.choosing
+	s.choosing = mine
+	s.mu.Unlock()
+	return func(ctx context.Context) (func(), error) {
+		leave := func() { close(mine) }
+		if before == nil {
+			return leave, nil
+		}
+		select {
+		case <-before:
+			return leave, nil
+		case <-ctx.Done():
+			return func() { go func() { <-before; leave() }() }, ctx.Err() // those behind wait for the ones before
+		}
 	}
-	return nil, s.update(ctx, acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()})
 }
 
 // SetSessionConfigOption implements acp.ConfigSetter.
-func (a *Agent) SetSessionConfigOption(ctx context.Context, r *acp.SetSessionConfigOptionRequest) (*acp.SetSessionConfigOptionResponse, error) {
+func (a *Agent) SetSessionConfigOption(r *acp.SetSessionConfigOptionRequest) (func(context.Context) (*acp.SetSessionConfigOptionResponse, error), error) {
 	s := a.session(r.SessionID)
 	if s == nil {
 		return nil, notOpen(r.SessionID)
@@ -177,19 +207,23 @@ func (a *Agent) SetSessionConfigOption(ctx context.Context, r *acp.SetSessionCon
 			return nil, acp.InvalidParams("params/value: %s is not an option that is on or off", r.ConfigID)
 		}
 	}
-	if err := s.choose(ctx, string(r.ConfigID), value); err != nil {
-		return nil, err
-	}
-	options := s.configOptions()
-	return &acp.SetSessionConfigOptionResponse{ConfigOptions: options}, s.update(ctx, acp.ConfigOptionUpdate{ConfigOptions: options})
+	enter := s.line()
+	return func(ctx context.Context) (*acp.SetSessionConfigOptionResponse, error) {
+		leave, err := enter(ctx)
+		defer leave()
+		if err != nil {
+			return nil, err
+		}
+		if err := s.choose(ctx, string(r.ConfigID), value); err != nil {
+			return nil, err
+		}
+		options := s.configOptions()
+		return &acp.SetSessionConfigOptionResponse{ConfigOptions: options}, s.update(ctx, acp.ConfigOptionUpdate{ConfigOptions: options})
+	}, nil
 }
 
-// choose sets an option, in the log and for the turn that runs, and tells of a mode.
+// choose sets an option, in the log and for the turn that runs, and tells of a mode. Its caller is first in line.
 func (s *session) choose(ctx context.Context, id, value string) error {
-	if err := s.choosing.lock(ctx); err != nil { // what is in force is what the log has last
-		return err
-	}
-	defer s.choosing.unlock()
 	if err := s.offered(id, value); err != nil {
 		return err
 	}

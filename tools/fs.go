@@ -59,6 +59,15 @@ func (p place) open() (*os.File, error) {
 	return f, nil
 }
 
+// openDir opens a folder, inside its root whatever its path has become meanwhile.
+func (p place) openDir() (*os.File, error) {
+	f, err := p.root.dir.Open(p.rel)
+	if err != nil {
+		return nil, plain(err)
+	}
+	return f, nil
+}
+
 // special names what is no regular file.
 func special(m fs.FileMode) string {
 	switch {

@@ -105,7 +105,12 @@ type ownCommand struct {
 func (k *kit) runOwn(ctx, run context.Context, c ownCommand, report func(loop.Block)) (loop.Result, error) {
 	out := newTail()
 	cmd := exec.CommandContext(run, k.shell, "-c", c.line)
-	cmd.Dir, cmd.Env = c.dir.real(), append(slices.Clone(k.env), "PWD="+c.dir.abs())
+	dir, err := c.dir.openDir()
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("the folder to run in: %w", err)
+	}
+	defer dir.Close() //nolint:errcheck // it was only entered
+	cmd.Dir, cmd.Env = enterable(dir, c.dir), append(slices.Clone(k.env), "PWD="+c.dir.abs())
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = commandGrace
 	ownGroup(cmd)
@@ -113,7 +118,7 @@ func (k *kit) runOwn(ctx, run context.Context, c ownCommand, report func(loop.Bl
 	if err := cmd.Start(); err != nil {
 		return loop.Result{}, fmt.Errorf("starting the command: %w", err)
 	}
-	err := watch(out, report, cmd.Wait)
+	err = watch(out, report, cmd.Wait)
 	stopped := run.Err() != nil && err != nil
 	left := errors.Is(err, exec.ErrWaitDelay)
 	switch {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/cartagent/cartagent/acp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// --yes allows; it chooses no answer to a question of the model's.
+func TestYesAnswersNoQuestion(t *testing.T) {
+	t.Parallel()
+	question := []acp.PermissionOption{
+		{OptionID: "answer_1", Name: "Drop the table", Kind: acp.PermissionAllowOnce},
+		{OptionID: "answer_2", Name: "Keep it", Kind: acp.PermissionAllowOnce},
+		{OptionID: "none", Name: "None of these", Kind: acp.PermissionRejectOnce},
+	}
+	permission := []acp.PermissionOption{
+		{OptionID: "allow_once", Kind: acp.PermissionAllowOnce}, {OptionID: "reject_once", Kind: acp.PermissionRejectOnce},
+	}
+	for _, tc := range []struct {
+		yes     bool
+		options []acp.PermissionOption
+		want    acp.PermissionOptionID
+		denied  bool
+		says    string
+	}{
+		{true, permission, "allow_once", false, ""},
+		{false, permission, "reject_once", true, "refused, since there is no terminal"},
+		{true, question, "none", true, "not answered, since there is no terminal"},
+		{false, question, "none", true, "not answered, since there is no terminal"},
+	} {
+		var errs bytes.Buffer
+		c := console{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &errs, env: func(string) string { return "" }}
+		term := &terminal{console: c, yes: tc.yes, calls: make(map[acp.ToolCallID]*shownCall)}
+		r, err := term.RequestPermission(t.Context(), &acp.RequestPermissionRequest{Options: tc.options})
+		require.NoError(t, err)
+		assert.Equal(t, acp.Selected{OptionID: tc.want}, r.Outcome)
+		assert.Equal(t, tc.denied, term.denied.Load())
+		assert.Contains(t, errs.String(), tc.says)
+	}
+}

@@ -276,3 +276,22 @@ func TestAModeWhileOpening(t *testing.T) {
 		s.stop()
 	})
 }
+
+// A panic where the session's things are made fails the prompt and nothing else.
+func TestAPanicWhileOpening(t *testing.T) {
+	t.Parallel()
+	inner := kitOf(scripted.New(scripted.Say("done")))
+	first := true
+	s := newStand(t, func(ctx context.Context, setup agent.Setup) (*agent.Kit, error) {
+		if first {
+			first = false
+			panic("oops")
+		}
+		return inner(ctx, setup)
+	}, &peer{})
+	_, err := s.prompt("go")
+	require.Error(t, err)
+	reason, err := s.prompt("go")
+	require.NoError(t, err)
+	assert.Equal(t, acp.StopEndTurn, reason)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -222,13 +223,27 @@ func (s *session) turn(ctx context.Context, prompt loop.Prompted) (loop.StopReas
 
 // attend does, for the owner, something that takes its time, and applies what comes in meanwhile.
 func (s *session) attend(ctx context.Context, do func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- do() }()
+	done, crashed := make(chan error, 1), make(chan string, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				crashed <- fmt.Sprintf("%v\n%s", v, debug.Stack())
+			}
+		}()
+		done <- do()
+	}()
 	for {
 		select {
+		case what := <-crashed:
+			panic(what) // it is the owner's, as it would be without the goroutine
 		case in := <-s.inbox:
 			if err := s.applyOwned(ctx, in); err != nil {
-				return errors.Join(err, <-done)
+				select {
+				case what := <-crashed:
+					panic(what)
+				case doErr := <-done:
+					return errors.Join(err, doErr)
+				}
 			}
 		case err := <-done:
 			return err

@@ -139,7 +139,7 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	if s.Terminal != nil {
 		options.Terminal = editorTerminal{s.Terminal}
 	}
-	kit.Tools = tools.All(options)
+	kit.Tools = newGuide(s.Roots[0], p.log).over(tools.All(options))
 	if len(known.All()) > 0 {
 		kit.Tools = append(kit.Tools, skills.Tool(known))
 	}

@@ -69,6 +69,9 @@ func (a *asker) put(ctx context.Context, q question) (loop.Answer, error) {
 		return a.openPage(ctx, q)
 	}
 	form, err := formFor(q.Schema)
+	if errors.Is(err, errSecret) {
+		return loop.Answer{}, err
+	}
 	if err != nil {
 		return loop.Answer{}, q.inWords(err.Error())
 	}

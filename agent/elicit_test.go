@@ -188,6 +188,24 @@ func TestFormsThatCannotBeShown(t *testing.T) {
 	assert.Empty(t, r.forms.all())
 }
 
+// Forms are no place for secrets, and neither is the conversation.
+func TestSecretsAreNotAskedFor(t *testing.T) {
+	t.Parallel()
+	r := &reader{}
+	conn, _ := dial(t, r, formsAndPages())
+	a := newAsker(conn, "sess_1")
+	for field, refused := range map[string]bool{
+		"password": true, "db_password": true, "API-Key": true, "clientSecret": true, "client secret": true, "max_tokens": false, "keyboard": false,
+	} {
+		_, err := formFor(raw(`{"type":"object","properties":{"` + field + `":{"type":"string"}}}`))
+		assert.Equal(t, refused, errors.Is(err, errSecret), field)
+	}
+	_, err := a.AskForm(t.Context(), buy, sized(`{"type":"object","properties":{"password":{"type":"string"}}}`))
+	require.ErrorContains(t, err, "Do not ask for it in words")
+	assert.NotContains(t, err.Error(), "Ask the user in words")
+	assert.Empty(t, r.forms.all())
+}
+
 func TestOlderNamesOfChoices(t *testing.T) {
 	t.Parallel()
 	form, err := formFor(raw(`{"type":"object","properties":{"a":{"type":"string","enum":["x","y"],"enumNames":["X!","Y!"]}}}`))

@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/cartagent/cartagent/acp"
 )
+
+var errSecret = errors.New("its form is not shown, since what is typed there would be kept and sent to the model")
+
+// secret matches the names of fields that are for one. Forms are no place for those (ACP, elicitation).
+var secret = regexp.MustCompile(`(?i)(password|passwd|passphrase|secret|api[_-]?key|access[_-]?token|private[_-]?key)$`)
 
 // formFor is a tool's schema as a form of the protocol: a flat object. The error says why it is none.
 func formFor(schema json.RawMessage) (acp.ElicitationSchema, error) {
@@ -23,6 +29,9 @@ func formFor(schema json.RawMessage) (acp.ElicitationSchema, error) {
 		return form, fmt.Errorf("its form cannot be shown: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(form.Properties)) {
+		if secret.MatchString(name) {
+			return form, fmt.Errorf("%w: it wants %q. Do not ask for it in words either: say where the user can set it, such as the server's environment", errSecret, name)
+		}
 		switch f := form.Properties[name].(type) {
 		case acp.RawPropertySchema:
 			return form, fmt.Errorf("its form cannot be shown: the field %q is of type %q", name, f.Type)

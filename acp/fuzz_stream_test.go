@@ -62,7 +62,7 @@ func FuzzID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string) {
 		line := `{"jsonrpc":"2.0","id":` + id + `,"method":"nope"}`
 		if e, err := open([]byte(line)); err != nil || string(e.id) != id || string(e.method) != `"nope"` || strings.ContainsAny(id, "\r\n") {
-			t.Skip("not only an id")
+			return // it is not only an id
 		}
 		w := connect(t, &agentStub{}, Options{})
 		answer := parse(t, w.ask(line))

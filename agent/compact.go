@@ -79,7 +79,7 @@ func (s *session) summary(ctx context.Context, model loop.Model, request loop.Re
 			return "", err
 		}
 		if r := chunk.Reply; r != nil && len(r.Message.Calls) == 0 && (r.Stop == loop.StopEndTurn || r.Stop == "") {
-			if text := strings.TrimSpace(loop.TextOf(chunk.Reply.Message.Content)); text != "" {
+			if text := strings.TrimSpace(loop.TextOf(r.Message.Content)); text != "" {
 				return text, nil
 			}
 		}

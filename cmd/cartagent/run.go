@@ -34,7 +34,8 @@ func newRun(c console) *cobra.Command {
 questions and notices on stderr. The PROMPT "-" is read from stdin. Ctrl-C cancels the turn.
 
 Questions about permission take y (once), a (always in this session) or n (no). With --yes everything is allowed; without
-a terminal to ask on, what needs permission is refused.
+a terminal to ask on, what needs permission is refused. What the model itself asks takes the number of an answer; without
+a terminal it gets none, with --yes too.
 
 Exit codes: 0 the turn ended, 1 error, 2 bad usage or configuration (a missing or refused key too), 3 the model refused,
 4 a token or request limit, 5 a permission was refused or nobody could be asked, 130 cancelled.`,

@@ -13,16 +13,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Server says how to start a server and how far to trust it.
+// Server says how to reach a server, by Command or by URL, and how far to trust it.
 type Server struct {
 	Name    string // its name in tool names and messages, unique among the servers in use (see Unique)
 	Command string
 	Args    []string
 	Env     map[string]string // beside PATH, HOME and a few more; nothing else of ours is passed on
 	Dir     string            // where it runs; ours when empty
+	Type    string            // of a URL: TypeHTTP (also when empty) or TypeSSE
+	URL     string            // of a server that is there already
+	Headers map[string]string // sent along with each request to URL
 	Timeout time.Duration     // for each request; DefaultTimeout when zero
 	Trusted bool              // what it says about its tools is believed
 }
+
+// The ways to speak to a server at a URL.
+const (
+	TypeHTTP = "http" // Streamable HTTP
+	TypeSSE  = "sse"  // the HTTP+SSE of 2024-11-05
+)
 
 // Options are what a client needs from outside. The zero value works.
 type Options struct {
@@ -80,6 +89,9 @@ func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	}
 	if s.Name == "" {
 		return nil, fmt.Errorf("connecting to an MCP server: it has no name; give it one in the configuration")
+	}
+	if s.URL != "" {
+		return nil, fmt.Errorf("connecting to MCP server %s: servers over HTTP are not supported", s.Name)
 	}
 	conn, session, err := connect(ctx, s, o)
 	if err != nil {

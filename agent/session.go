@@ -52,8 +52,6 @@ type session struct {
 	state  loop.State // the owner's
 	broken error      // the owner's: why the state is no longer that of the log
 	shown  display    // the owner's: the terminals that the client shows by itself
-
-	aborted int // the owner's: how many compactions came to nothing; their ids are taken
 }
 
 func newSession(a *Agent, id acp.SessionID) *session {
@@ -393,18 +391,25 @@ func (s *session) update(ctx context.Context, u acp.SessionUpdate) error {
 	return s.agent.client.SessionUpdate(ctx, &acp.SessionNotification{SessionID: s.id, Update: u})
 }
 
-// updateFor is UpdateFor, less what the person does not want to see.
+// updateFor is UpdateFor, as this client and the person want it.
 func (s *session) updateFor(e loop.Event) (acp.SessionUpdate, bool) {
-	switch v := e.(type) {
-	case loop.AgentThought:
-		if s.option(optionThoughts) == "false" {
-			return nil, false
-		}
-	case loop.UsageChanged:
+	if v, ok := e.(loop.UsageChanged); ok {
 		return s.usage(v.Usage)
-	default: // the rest is for everyone
 	}
-	return UpdateFor(e)
+	return s.wanted(e, UpdateFor)
+}
+
+// wanted is as, less what the person does not want to see, and in words where the client has no more than those.
+func (s *session) wanted(e loop.Event, as func(loop.Event) (acp.SessionUpdate, bool)) (acp.SessionUpdate, bool) {
+	if _, thought := e.(loop.AgentThought); thought && s.option(optionThoughts) == "false" {
+		return nil, false
+	}
+	if caps := s.agent.client.Capabilities().Session; caps == nil || caps.Compaction == nil {
+		if u, told := worded(e); told {
+			return u, u != nil
+		}
+	}
+	return as(e)
 }
 
 // open is the session's kit, made if there is none for the model that is chosen.

@@ -37,7 +37,7 @@ func allowed() map[string][]string {
 		"internal/transcript":  {"loop", "golang.org/x/tools"},
 		"cmd/cartagent": {
 			"acp", "loop", "agent", "tools", "skills", "mcpclient", "llm", "session", "cart", "internal/transcript",
-			logger, "github.com/spf13/cobra", "github.com/mattn/go-isatty", "golang.org/x/sys",
+			logger, "github.com/spf13/cobra", "github.com/mattn/go-isatty", "github.com/muesli/termenv", "golang.org/x/sys",
 		},
 		"interop": {},
 		"bench":   {},

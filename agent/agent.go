@@ -21,8 +21,9 @@ type Options struct {
 	// Open makes what a session works with. It is called when the session first needs it, again after it failed, and
 	// again for another model where Kit.Fits says so.
 	Open func(context.Context, Setup) (*Kit, error)
-	// Models are those that can be chosen; the first one is what a session has that has chosen none.
-	Models func() []Model
+	// Models are those that can be chosen; the first one is what a session has that has chosen none. The one that a
+	// session has chosen before is among them as long as it can be used, wherever that was.
+	Models func(chosen string) []Model
 	// Check says early, and cheaply, why a session with that model could not work: a missing key, for example. May be
 	// nil.
 	Check func(model string) error

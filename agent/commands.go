@@ -48,8 +48,8 @@ func (s *session) commands() []SlashCommand {
 	if s.agent.o.Commands != nil {
 		all = s.agent.o.Commands(s.cwd())
 	}
-	if s.kit != nil {
-		all = append(slices.Clip(all), s.kit.Commands...)
+	if s.kit != nil && s.kit.Commands != nil {
+		all = append(slices.Clip(all), s.kit.Commands()...)
 	}
 	seen := make(map[string]bool)
 	for _, b := range builtins() {
@@ -164,8 +164,8 @@ func (s *session) help(ctx context.Context, _ *Kit, _ typedCommand) (string, err
 
 // contextReport counts in bytes of what is sent, and estimates tokens from them, since only a provider could tell.
 func (s *session) contextReport(_ context.Context, kit *Kit, _ typedCommand) (string, error) {
-	tools := 0
-	for _, t := range kit.Tools {
+	tools, all := 0, kit.tools()
+	for _, t := range all {
 		tools += size(t.Spec())
 	}
 	parts := map[loop.Role]int{}
@@ -180,7 +180,7 @@ func (s *session) contextReport(_ context.Context, kit *Kit, _ typedCommand) (st
 		bytes int
 	}{
 		{"system prompt", len(kit.System)},
-		{fmt.Sprintf("%d tools", len(kit.Tools)), tools},
+		{fmt.Sprintf("%d tools", len(all)), tools},
 		{"your messages and their context", parts[loop.RoleUser]},
 		{"the agent's messages", parts[loop.RoleAssistant]},
 		{"results of tools", parts[loop.RoleTool]},
@@ -208,15 +208,16 @@ func size(v any) int {
 }
 
 func (s *session) serverReport(_ context.Context, kit *Kit, _ typedCommand) (string, error) {
-	if len(kit.Servers) == 0 {
+	servers := kit.servers()
+	if len(servers) == 0 {
 		return "No MCP servers are connected.", nil
 	}
 	var b strings.Builder
 	b.WriteString("| server | state | era | tools |\n|---|---|---|---|\n")
-	for _, v := range kit.Servers {
-		state := "connected"
+	for _, v := range servers {
+		state := v.State
 		if v.Why != "" {
-			state = strings.NewReplacer("|", "\\|", "\n", " ").Replace(v.Why)
+			state += ": " + strings.NewReplacer("|", "\\|", "\n", " ").Replace(v.Why)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", v.Name, state, v.Era, v.Tools)
 	}

@@ -275,7 +275,7 @@ func (a *Agent) Close() error {
 	var group sync.WaitGroup
 	errs := make([]error, len(sessions))
 	for i, s := range sessions {
-		group.Go(func() { errs[i] = s.close() })
+		group.Go(func() { errs[i] = s.close(loop.ErrGone) })
 	}
 	group.Wait()
 	return errors.Join(errs...)

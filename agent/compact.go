@@ -21,6 +21,8 @@ func (s *session) compact(ctx context.Context, kit *Kit, c typedCommand) (string
 	switch {
 	case m.Offline:
 		return "The offline model keeps no window that could fill up.", nil
+	case s.state.Interrupted():
+		return "There is a call that waits for an answer; send a message first, and it will be asked again.", nil
 	case len(s.state.History()) < 3:
 		return "There is nothing to compact yet.", nil
 	}

@@ -24,9 +24,12 @@ func (m *machine) interrupted() {
 			if sl.question.Fleeting {
 				m.settle(i, Failed("", "Interrupted while it waited for an answer; who asked is gone. It may have taken effect in part: "+
 					"check before doing it again."))
+				continue
 			}
+			m.emit(ToolInterrupted{CallID: sl.call.ID})
 		case running:
 			m.edit(i, func(sl *slot) { sl.stage, sl.doubt = doubtful, true })
+			m.emit(ToolInterrupted{CallID: sl.call.ID})
 		case waiting, previewing, held, intending:
 			if sl.doubt {
 				m.edit(i, func(sl *slot) { sl.stage = doubtful })

@@ -259,6 +259,9 @@ func (c *checker) event(e Event) error {
 		if ok {
 			k.begun = true
 		}
+	case ToolInterrupted:
+		k := c.calls[v.CallID]
+		ok = k != nil && !k.finished && (k.doubt || k.ran)
 	case ToolProgress:
 		k := c.calls[v.CallID]
 		ok = k != nil && k.ran && !k.finished

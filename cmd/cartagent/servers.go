@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 
-	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
 	"github.com/cartagent/cartagent/loop"
 	"github.com/cartagent/cartagent/mcpclient"
@@ -50,35 +48,6 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 		}
 	}
 	return out
-}
-
-// wanted lists the servers to connect, in a stable order, and those that cannot be.
-func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []agent.Server) {
-	for _, name := range slices.Sorted(maps.Keys(p.cfg.MCP)) {
-		spec := p.cfg.MCP[name]
-		timeout, _ := spec.timeout() // checked when it was read
-		wanted = append(wanted, mcpclient.Server{
-			Name: name, Command: spec.Command, Args: spec.Args, Env: spec.Env,
-			Dir: s.Roots[0], Timeout: timeout, Trusted: spec.Trusted,
-		})
-	}
-	for _, server := range s.Servers {
-		switch v := server.(type) {
-		case acp.MCPServerStdio:
-			env := make(map[string]string, len(v.Env))
-			for _, e := range v.Env {
-				env[e.Name] = e.Value
-			}
-			wanted = append(wanted, mcpclient.Server{Name: v.Name, Command: v.Command, Args: v.Args, Env: env, Dir: s.Roots[0]})
-		case acp.MCPServerHTTP:
-			refused = append(refused, agent.Server{Name: v.Name, Why: "servers over HTTP are not supported"})
-		case acp.MCPServerSSE:
-			refused = append(refused, agent.Server{Name: v.Name, Why: "servers over HTTP are not supported"})
-		case acp.RawMCPServer:
-			refused = append(refused, agent.Server{Name: "of type " + v.Type, Why: "only servers with a command are supported"})
-		}
-	}
-	return wanted, refused
 }
 
 // join connects servers side by side and adds what they offer, in the order in which they were named.

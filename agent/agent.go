@@ -21,8 +21,9 @@ type Options struct {
 	// Open makes what a session works with. It is called when the session first needs it, again after it failed, and
 	// again for another model where Kit.Fits says so.
 	Open func(context.Context, Setup) (*Kit, error)
-	// Models are those that can be chosen; the first one is what a session has that has chosen none.
-	Models func() []Model
+	// Models are those that can be chosen in a folder, or with an empty cwd anywhere; the first one is what a session
+	// has that has chosen none.
+	Models func(cwd string) []Model
 	// Check says early, and cheaply, why a session with that model could not work: a missing key, for example. May be
 	// nil.
 	Check func(model string) error
@@ -118,6 +119,8 @@ type Kit struct {
 	Commands []SlashCommand
 	// Servers are its MCP servers, those that failed too.
 	Servers []Server
+	// Off is what of its folder's own configuration is not in force.
+	Off []Off
 	// Fits says whether the kit serves another model as well; nil: any.
 	Fits  func(model string) bool
 	Close func() error
@@ -128,6 +131,9 @@ type Server struct {
 	Name, Era, Why string
 	Tools          int
 }
+
+// Off is something that could be in force and is not, and why: also what to do about it.
+type Off struct{ What, Why string }
 
 // Agent serves sessions to one client. It implements acp.Agent and all of its optional methods.
 type Agent struct {
@@ -168,7 +174,7 @@ func (a *Agent) Initialize(_ context.Context, r *acp.InitializeRequest) (*acp.In
 // NewSession implements acp.Agent. Nothing is started but the session's log: servers, model and tools wait for the
 // first prompt, except that servers which the client passed begin to connect right away.
 func (a *Agent) NewSession(ctx context.Context, r *acp.NewSessionRequest) (*acp.NewSessionResponse, error) {
-	if err := a.check(a.defaultModel()); err != nil {
+	if err := a.check(a.defaultModel(r.Cwd)); err != nil {
 		return nil, err
 	}
 	id := a.o.NewID()

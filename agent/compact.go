@@ -16,7 +16,7 @@ const summarize = "Summarize this conversation for yourself, so that you can go 
 
 // compact replaces the history by the model's own summary of it.
 func (s *session) compact(ctx context.Context, kit *Kit, _ string) (string, error) {
-	m, _ := s.agent.model(s.option(optionModel))
+	m, _ := s.agent.model(s.cwd(), s.option(optionModel))
 	before := len(s.state.History())
 	switch {
 	case m.Offline:

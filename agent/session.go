@@ -386,6 +386,9 @@ func (s *session) displayed(u acp.SessionUpdate) acp.SessionUpdate {
 func (s *session) cwd() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.roots) == 0 { // it is being loaded
+		return ""
+	}
 	return s.roots[0]
 }
 
@@ -448,22 +451,28 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 	}
 	s.kit = kit
 	s.told = "" // a client that was still busy with the response may have missed the first time
-	return kit, errors.Join(s.announce(ctx), s.notice(ctx, kit.Servers))
+	return kit, errors.Join(s.announce(ctx), s.notice(ctx, kit))
 }
 
-// notice names the servers that failed, to clients that show such things; for the others the log has them, and /mcp.
-func (s *session) notice(ctx context.Context, servers []Server) error {
+// notice names what is off and the servers that failed, to clients that show such things; for the others the log has
+// them, and /mcp.
+func (s *session) notice(ctx context.Context, kit *Kit) error {
 	if caps := s.agent.client.Capabilities().Session; caps == nil || caps.Notices == nil {
 		return nil
 	}
-	for _, v := range servers {
-		if v.Why == "" {
-			continue
+	var all []acp.Notice
+	for _, o := range kit.Off {
+		all = append(all, acp.Notice{Severity: acp.SeverityInfo, Title: o.What + " is off", Description: o.Why})
+	}
+	for _, v := range kit.Servers {
+		if v.Why != "" {
+			all = append(all, acp.Notice{
+				Severity: acp.SeverityWarning, Title: "The MCP server " + v.Name + " is not available", Description: v.Why,
+			})
 		}
-		err := s.update(ctx, acp.Notice{
-			Severity: acp.SeverityWarning, Title: "The MCP server " + v.Name + " is not available", Description: v.Why,
-		})
-		if err != nil {
+	}
+	for _, n := range all {
+		if err := s.update(ctx, n); err != nil {
 			return err
 		}
 	}

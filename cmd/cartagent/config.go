@@ -23,6 +23,7 @@ type config struct {
 	Models map[string]modelSpec
 
 	dir, state string
+	env        func(string) string
 	envKeys    map[string]credentials // by provider, as is keys
 	keys       map[string]credentials // those of the environment, else the stored ones
 	notes      []string               // what the person should know about what was read
@@ -63,6 +64,7 @@ type flags struct {
 func loadConfig(env func(string) string, f flags) (*config, error) {
 	c := &config{
 		dir:     configDir(env),
+		env:     env,
 		state:   cmp.Or(env("CARTAGENT_STATE_DIR"), xdg(env, "XDG_STATE_HOME", ".local", "state")),
 		envKeys: envKeys(env),
 	}

@@ -17,6 +17,18 @@ func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []ag
 		spec := p.cfg.MCP[name]
 		wanted = append(wanted, spec.server(name, work))
 	}
+	project := p.cfg.projectIn(work)
+	for _, name := range slices.Sorted(maps.Keys(project.mcp)) {
+		if _, ours := p.cfg.MCP[name]; !ours {
+			spec := project.mcp[name]
+			wanted = append(wanted, spec.server(name, work))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(project.broken)) {
+		if _, ours := p.cfg.MCP[name]; !ours {
+			refused = append(refused, agent.Server{Name: name, Why: project.broken[name].Error()})
+		}
+	}
 	for _, server := range s.Servers {
 		switch v := server.(type) {
 		case acp.MCPServerStdio:

@@ -30,9 +30,10 @@ type serverSpec struct {
 	Trusted bool              `json:"trusted,omitempty"`
 	Tools   toolFilter        `json:"tools,omitzero"`
 
-	file   string   // where it is configured
-	dir    string   // where its command runs, if it is a project's own; else the session's folder
-	hidden []string // what must not be shown: values of variables, headers and its environment
+	file    string      // where it is configured
+	written *serverSpec // as it is written there; nil where this is it
+	dir     string      // where its command runs, if it is a project's own; else the session's folder
+	hidden  []string    // what must not be shown: values of variables, headers and its environment
 }
 
 // toolFilter says which of a server's tools there are: the allowed ones (all, if none are named) but for the denied.
@@ -197,6 +198,7 @@ func (s *serverSpec) timeout() (time.Duration, error) {
 
 // ready is the server with its variables put in. What is wrong is told by the key.
 func (s serverSpec) ready(env func(string) string, wrong func(key string, err error)) serverSpec {
+	written := s
 	bad := make(map[string]bool)
 	fail := func(key string, err error) {
 		bad[key] = true
@@ -225,7 +227,7 @@ func (s serverSpec) ready(env func(string) string, wrong func(key string, err er
 			fail("url", err)
 		}
 	}
-	s.hidden = e.secret
+	s.hidden, s.written = e.secret, &written
 	return s
 }
 

@@ -153,9 +153,14 @@ func (f *projectFile) parse(data []byte) {
 type project struct {
 	model, modelFrom string
 	rules            loop.Rules
-	mcp              map[string]serverSpec // ready to be connected
-	broken           map[string]error      // servers whose variables are not there
+	mcp              map[string]serverSpec   // ready to be connected
+	broken           map[string]brokenServer // those whose variables are not there
 	off              []offFile
+}
+
+type brokenServer struct {
+	spec serverSpec
+	err  error
 }
 
 // offFile is a file that is not in force.
@@ -171,7 +176,7 @@ func trustHint(f *projectFile) string {
 
 // projectIn is what the files say that hold for cwd, and the person trusts.
 func (c *config) projectIn(cwd string) *project {
-	p := &project{mcp: make(map[string]serverSpec), broken: make(map[string]error)}
+	p := &project{mcp: make(map[string]serverSpec), broken: make(map[string]brokenServer)}
 	files := projectFiles(cwd)
 	if len(files) == 0 {
 		return p
@@ -201,7 +206,8 @@ func (p *project) add(f *projectFile, env func(string) string) {
 	}
 	p.rules = append(p.rules, f.rules...)
 	for _, name := range slices.Sorted(maps.Keys(f.mcp)) {
-		if _, there := p.mcp[name]; there || p.broken[name] != nil {
+		_, there := p.mcp[name]
+		if _, broken := p.broken[name]; there || broken {
 			continue
 		}
 		var errs []error
@@ -210,7 +216,7 @@ func (p *project) add(f *projectFile, env func(string) string) {
 			errs = append(errs, fmt.Errorf("%s: mcpServers.%s.%s: %w", f.path(), name, key, err))
 		})
 		if err := errors.Join(errs...); err != nil {
-			p.broken[name] = err
+			p.broken[name] = brokenServer{spec, err}
 			continue
 		}
 		p.mcp[name] = ready

@@ -26,7 +26,7 @@ func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []ag
 	}
 	for _, name := range slices.Sorted(maps.Keys(project.broken)) {
 		if _, ours := p.cfg.MCP[name]; !ours {
-			refused = append(refused, agent.Server{Name: name, Why: project.broken[name].Error()})
+			refused = append(refused, agent.Server{Name: name, Why: project.broken[name].err.Error()})
 		}
 	}
 	for _, server := range s.Servers {

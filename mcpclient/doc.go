@@ -14,7 +14,8 @@
 // do the errors -32020 to -32022; those never fall back. Any other error, silence past Options.Probe, or an answer
 // that makes no sense is followed by initialize on the same process, an exit by initialize on a new one.
 //
-// An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit.
+// An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit. Server.Allow and Deny
+// choose among a server's tools; those left out are never listed, so they cannot be called.
 //
 // Limits of this version:
 //   - stdio only; no HTTP, no OAuth, no subscriptions, no progress, no output schemas.

@@ -122,11 +122,10 @@ func (c *config) addServers(d *document, path string, raw json.RawMessage, env f
 	if c.MCP == nil {
 		c.MCP = make(map[string]serverSpec)
 	}
-	before := len(d.errs)
 	added := d.servers(path, raw)
 	for _, name := range slices.Sorted(maps.Keys(added)) {
 		spec := added[name]
-		if len(d.errs) == before {
+		if !spec.wrong {
 			at := below(path, name)
 			spec = spec.ready(env, func(key string, err error) { d.wrong(at+"."+key, "%w", err) })
 		}

@@ -29,7 +29,7 @@ type whichServers struct {
 
 func (w *whichServers) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.cwd, "cwd", "", "the folder whose project it is (default: the current one)")
-	cmd.Flags().StringVar(&w.mcpConfig, "mcp-config", "", "a file with more MCP servers: {\"mcpServers\": {…}}")
+	cmd.Flags().StringVar(&w.mcpConfig, "mcp-config", "", "a file with more MCP servers: {\"mcpServers\": {…}}; they replace those of the same name")
 }
 
 func newMCPList(c console) *cobra.Command {
@@ -58,7 +58,7 @@ Exit codes: 0 all servers are well, 1 one of them is not, 2 bad usage or configu
 func newMCPAdd(c console) *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
-		Use:   "add NAME URL [flags] | add NAME [flags] -- COMMAND [ARGS…]",
+		Use:   "add NAME [flags] (URL | -- COMMAND [ARGS…])",
 		Short: "Add an MCP server to the configuration",
 		Long: `Writes a server into config.json, and leaves all else in there as it is. What you write as ${VAR} or ${VAR:-default}
 is put in from the environment when the server is used, so that no secret needs to be in the file; quote it for your

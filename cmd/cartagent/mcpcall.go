@@ -221,6 +221,7 @@ func blockJSON(block loop.Block) any {
 		return dict{"type": "resource", "resource": contents}
 	case loop.Other:
 		return v.Raw
+	default: // tools of servers give no others
+		return dict{"type": fmt.Sprintf("%T", block)}
 	}
-	return dict{"type": fmt.Sprintf("%T", block)} // tools of servers give no others
 }

@@ -30,6 +30,7 @@ type serverSpec struct {
 	Trusted bool              `json:"trusted,omitempty"`
 	Tools   toolFilter        `json:"tools,omitzero"`
 
+	wrong   bool        // it cannot be used
 	file    string      // where it is configured
 	written *serverSpec // as it is written there; nil where this is it
 	dir     string      // where its command runs, if it is a project's own; else the session's folder
@@ -92,6 +93,7 @@ func (d *document) server(at string, raw json.RawMessage) serverSpec {
 			d.wrong(where, "%w", err)
 		})
 	}
+	s.wrong = len(d.errs) > before
 	return s
 }
 

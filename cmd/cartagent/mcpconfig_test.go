@@ -125,7 +125,8 @@ func TestWhatIsWrongWithAServer(t *testing.T) {
 func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := configured(t, `{"modle": "x", "model": "nobody/x", "models": {"openai/x": {"windw": 1}}, "permissions": [{"tool": "x", "verdct": "deny"}, {"verdict": "perhaps"}],
-		"mcpServers": {"a": {"timeout": 3}, "b/c": {"command": "x", "trustd": true}, " ": {"command": "x"}}}`, nil)
+		"mcpServers": {"a": {"timeout": 3}, "b/c": {"command": "x", "trustd": true}, " ": {"command": "x"},
+			"d": {"command": "${NOT_HERE}"}, "e": {"url": "https://a/${NOR_HERE}"}}}`, nil)
 	require.Error(t, err)
 	for _, want := range []string{
 		`config.json: the key "modle" is not known (did you mean "model"?)`,
@@ -137,6 +138,8 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		`mcpServers."b/c": a server's name has 1 to 64 letters`,
 		`mcpServers."b/c": the key "trustd" is not known (did you mean "trusted"?)`,
 		`mcpServers." ": a server's name`,
+		`mcpServers.d.command: the variable NOT_HERE is not set`,
+		`mcpServers.e.url: the variable NOR_HERE is not set`,
 	} {
 		assert.Contains(t, err.Error(), want)
 	}
@@ -168,10 +171,10 @@ func TestBrokenFiles(t *testing.T) {
 func TestServerNames(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"a", "shop", "Tea House", "a.b-c_d", "日本", "7", strings.Repeat("x", 64)} {
-		assert.NoError(t, checkServerName(good), good)
+		require.NoError(t, checkServerName(good), good)
 	}
 	for _, bad := range []string{"", " a", "a ", "-a", ".a", "a/b", "a:b", "a\nb", "a|b", "a\u202eb", strings.Repeat("x", 65)} {
-		assert.Error(t, checkServerName(bad), bad)
+		require.Error(t, checkServerName(bad), bad)
 	}
 }
 

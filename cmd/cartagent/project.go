@@ -111,14 +111,14 @@ func readBeneath(root, path string) (data []byte, err error) {
 
 // notThere tells apart why a file cannot be found beneath its root: because it is not there, or not beneath it.
 func notThere(path string, err error) error {
-	_, any := os.Stat(path)
+	_, there := os.Stat(path)
 	_, link := os.Lstat(path)
 	switch {
-	case any == nil:
+	case there == nil:
 		return errors.New("a link leads out of the project to it; put the file itself there")
 	case link == nil:
 		return errors.New("it is a link that leads nowhere")
-	case errors.Is(any, fs.ErrNotExist) || errors.Is(any, syscall.ENOTDIR):
+	case errors.Is(there, fs.ErrNotExist) || errors.Is(there, syscall.ENOTDIR):
 		return fs.ErrNotExist
 	}
 	return err

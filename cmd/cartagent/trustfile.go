@@ -42,10 +42,10 @@ const (
 )
 
 func (t trustedFolders) state(f *projectFile) trustState {
-	switch sum := t[f.folder][f.name]; {
-	case sum == "":
+	switch t[f.folder][f.name] {
+	case "":
 		return untrusted
-	case sum == f.sum:
+	case f.sum:
 		return trusted
 	}
 	return changed

@@ -171,7 +171,7 @@ type offFile struct {
 
 // trustHint is what to do about a file that is not trusted.
 func trustHint(f *projectFile) string {
-	return fmt.Sprintf("look at it and run `cartagent trust %s` to turn it on", shown(f.folder))
+	return fmt.Sprintf("look at it and run `cartagent trust %s` to turn it on for new sessions", shown(f.folder))
 }
 
 // projectIn is what the files say that hold for cwd, and the person trusts.

@@ -29,6 +29,8 @@ type Options struct {
 	Check func(model string) error
 	// Commands are the slash commands of a folder, known before anything is opened: its skills. May be nil.
 	Commands func(cwd string) []SlashCommand
+	// MCP says which MCP servers Open can connect besides those on stdio.
+	MCP acp.MCPCapabilities
 	// Logout forgets stored keys; nil where there are none to forget.
 	Logout func() error
 	// Bypass offers the mode in which nothing asks.
@@ -156,6 +158,7 @@ func (a *Agent) Initialize(_ context.Context, r *acp.InitializeRequest) (*acp.In
 	caps := acp.AgentCapabilities{
 		LoadSession:        true,
 		PromptCapabilities: acp.PromptCapabilities{Image: true, EmbeddedContext: true},
+		MCPCapabilities:    a.o.MCP,
 		SessionCapabilities: acp.SessionCapabilities{
 			List: &acp.SessionListCapabilities{}, Resume: &acp.SessionResumeCapabilities{},
 			Close: &acp.SessionCloseCapabilities{}, Delete: &acp.SessionDeleteCapabilities{},

@@ -107,6 +107,7 @@ func (p *program) options() agent.Options {
 			return err
 		},
 		Commands: p.skillCommands,
+		MCP:      acp.MCPCapabilities{HTTP: true, SSE: true},
 		Logout:   p.forget,
 		Bypass:   p.bypass,
 		NewID:    func() acp.SessionID { return acp.SessionID(session.NewID()) },

@@ -255,7 +255,7 @@ func bare(t *testing.T, p *peer, store *memStore) (*acp.AgentConn, *acp.Initiali
 func agentOptions(open kitFunc, p *peer, store *memStore) agent.Options {
 	return agent.Options{
 		Info: acp.Implementation{Name: "test", Version: "1"}, Log: log.New(io.Discard), Store: store, Open: open,
-		Models: func(string) []agent.Model {
+		Models: func(string, string) []agent.Model {
 			return []agent.Model{{ID: "test/one", Name: "One", Window: 1000, Thinking: []string{"default", "high"}}, {ID: "test/two", Name: "Two"}}
 		},
 		Commands: p.commands, Check: p.check, Logout: p.logout, Bypass: p.bypass,

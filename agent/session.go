@@ -355,6 +355,9 @@ func (s *session) displayed(u acp.SessionUpdate) acp.SessionUpdate {
 func (s *session) cwd() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.roots) == 0 { // it is being loaded
+		return ""
+	}
 	return s.roots[0]
 }
 

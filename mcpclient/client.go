@@ -25,6 +25,8 @@ type Server struct {
 	Headers map[string]string // sent along with each request to URL
 	Timeout time.Duration     // for each request; DefaultTimeout when zero
 	Trusted bool              // what it says about its tools is believed
+	Allow   []string          // the tools that there are, by name or pattern (* and ?); empty means all
+	Deny    []string          // those that there are not, whatever Allow says
 }
 
 // The ways to speak to a server at a URL.

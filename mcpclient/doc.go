@@ -17,7 +17,8 @@
 // A Client is one connection; when its server ends, it has ended too. A [Host] keeps the servers of a session: it starts
 // them side by side and again when they end, and offers tools that live on from one process to the next.
 //
-// An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit.
+// An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit. Server.Allow and Deny
+// choose among a server's tools; those left out are never listed, so they cannot be called.
 //
 // Limits of this version:
 //   - stdio only; no HTTP, no OAuth, no subscriptions, no progress, no output schemas.

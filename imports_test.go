@@ -34,6 +34,9 @@ func allowed() map[string][]string {
 		"session":             {"loop", logger, "golang.org/x/sys"},
 		"cart":                {logger},
 		"internal/transcript": {"loop", "golang.org/x/tools"},
+		"mcpclient/oauth": {
+			logger, "github.com/modelcontextprotocol/go-sdk", "golang.org/x/oauth2", "github.com/golang-jwt/jwt/v5", "golang.org/x/sys",
+		},
 		"cmd/cartagent": {
 			"acp", "loop", "agent", "tools", "skills", "mcpclient", "llm", "session", "cart", "internal/transcript",
 			logger, "github.com/spf13/cobra", "github.com/mattn/go-isatty", "golang.org/x/sys",

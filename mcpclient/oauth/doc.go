@@ -9,8 +9,9 @@
 //	                  └ store.go   one file a server; other processes use it too
 //
 // What holds whatever a server says:
-//   - A token, a code, a client's secret go to the endpoints of the issuer that they belong to and to no other; a token
-//     goes to the server that it is for ([Confine] keeps it from following a redirect to another origin).
+//   - A code, a refresh token, a client's secret go to the endpoints of the issuer that they belong to and to no other. A
+//     token is for the one server; the transport keeps it from following a redirect to another origin, and a challenge from
+//     another origin is refused.
 //   - Metadata counts only where it names what was asked for, letter by letter: the resource, the issuer.
 //   - A person is asked before a page is opened, and sees the whole address. The answer counts with the right state and
 //     the right issuer only, once.

@@ -2,14 +2,18 @@ package oauth
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cartagent/cartagent/mcpclient"
 )
 
 func TestAPersonSignsInOnce(t *testing.T) {
@@ -227,7 +231,7 @@ func TestAnOrdinaryRefusalIsNoReasonToAuthorize(t *testing.T) {
 	resp.Header.Set("WWW-Authenticate", `Bearer error="access_denied", error_description="closed today"`)
 	err = h.Authorize(t.Context(), req, resp)
 	require.ErrorIs(t, err, ErrForbidden)
-	assert.ErrorContains(t, err, `authorizing at server shop: the server does not allow this request (it says "closed today")`)
+	require.ErrorContains(t, err, `authorizing at server shop: the server does not allow this request (it says "closed today")`)
 	assert.Zero(t, b.count())
 }
 
@@ -323,17 +327,29 @@ func TestATokenStaysWithItsServer(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t, settings{})
 	s := newShop(t, a)
-	h := newHandler(t, Config{Server: s.url, Grant: AuthorizationCode{Browser: &follower{}}})
-	_, err := buy(t.Context(), h, s.url)
-	require.NoError(t, err)
 	thief := newShop(t, a) // on another port of the same host
+	b := &follower{}
+	h := newHandler(t, Config{Server: s.url, Grant: AuthorizationCode{Browser: b}})
+	mine, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, nil)
+	require.NoError(t, err)
+	theirs, err := http.NewRequestWithContext(t.Context(), http.MethodPost, thief.url, nil)
+	require.NoError(t, err)
+	for _, c := range []struct{ sent, answered *http.Request }{{mine, theirs}, {theirs, theirs}, {theirs, nil}} {
+		err = h.Authorize(t.Context(), c.sent, &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: c.answered})
+		require.ErrorIs(t, err, ErrUntrusted)
+		require.ErrorContains(t, err, "the challenge came from")
+	}
+	assert.Zero(t, b.count(), "nobody signs in for somebody else")
+
+	client := connect(t, h)
+	_, err = client.Tools(t.Context())
+	require.NoError(t, err)
 	s.with(func() { s.moved = thief.url })
-	_, err = buy(t.Context(), h, s.url)
-	require.ErrorIs(t, err, ErrUntrusted)
-	assert.ErrorContains(t, err, "the challenge came from")
-	assert.Equal(t, []string{""}, thief.tokens)
-	visits, _ := a.counts()
-	assert.Equal(t, 1, visits, "nor does anybody sign in for it")
+	_, err = client.Tools(t.Context())
+	require.Error(t, err)
+	require.NotEmpty(t, thief.tokens)
+	assert.Empty(t, strings.Join(thief.tokens, ""))
+	assert.Equal(t, 1, b.count())
 }
 
 func TestNothingIsSentInTheClear(t *testing.T) {
@@ -344,7 +360,7 @@ func TestNothingIsSentInTheClear(t *testing.T) {
 	require.NoError(t, err)
 	err = h.Authorize(t.Context(), req, &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody})
 	require.ErrorIs(t, err, ErrUntrusted)
-	assert.ErrorContains(t, err, "must begin with https://")
+	require.ErrorContains(t, err, "must begin with https://")
 	assert.Zero(t, b.count())
 }
 
@@ -372,4 +388,36 @@ func secretsOf(t *testing.T, s *Store, server string) []string {
 	require.NotNil(t, e)
 	all := []string{e.Access, e.Refresh, e.Secret, e.ClientID}
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" || strings.HasPrefix(s, "registered-") })
+}
+
+// connect connects the real client to a handler's server.
+func connect(t *testing.T, h *Handler) *mcpclient.Client {
+	t.Helper()
+	c, err := mcpclient.Connect(t.Context(), mcpclient.Server{Name: "shop", URL: h.server}, mcpclient.Options{
+		Authorize: func(mcpclient.Server) auth.OAuthHandler { return h },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+func TestTheRealClientAndARealServer(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t, settings{})
+	s := newShop(t, a)
+	s.scopes, s.need = "list", []string{"list"}
+	b := &follower{}
+	client := connect(t, newHandler(t, Config{Server: s.url, Grant: AuthorizationCode{Browser: b}}))
+	tools, err := client.Tools(t.Context())
+	require.NoError(t, err)
+	require.Len(t, tools, 1)
+	s.with(func() { s.scopes, s.need = "list buy", []string{"list", "buy"} })
+	got, err := client.Call(t.Context(), mcpclient.CallParams{Name: "buy", Args: []byte(`{}`)})
+	require.NoError(t, err)
+	assert.Contains(t, fmt.Sprint(got), "bought")
+	assert.Equal(t, 2, b.count())
+	a.revoke()
+	_, err = client.Tools(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 2, b.count(), "a refresh was enough")
 }

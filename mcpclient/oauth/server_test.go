@@ -1,12 +1,14 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -135,9 +138,7 @@ func (a *authority) metadata(w http.ResponseWriter) {
 	if !a.set.closed {
 		doc["registration_endpoint"] = a.url + "/register"
 	}
-	for k, v := range a.set.more {
-		doc[k] = v
-	}
+	maps.Copy(doc, a.set.more)
 	writeJSON(w, http.StatusOK, doc)
 }
 
@@ -313,28 +314,33 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// shop is an MCP server's HTTP side: it wants a token of its authority, and answers "served".
+// shop is an MCP server with one tool: it wants a token of its authority. The body "{}" it answers with "served".
 type shop struct {
 	url  string // of the server itself
 	base string
 	as   *authority
+	mcp  http.Handler
 
 	mu       sync.Mutex
-	place    string         // of the metadata; empty for none
-	named    bool           // the challenge says where it is
-	doc      map[string]any // changes of the metadata
-	need     []string       // scopes for a request
-	scopes   string         // of the challenge
-	always   int            // the status of every answer, if not 0
-	tokens   []string       // that came with requests
-	moved    string         // where requests are redirected
-	served   int
+	place    string           // of the metadata; empty for none
+	named    bool             // the challenge says where it is
+	doc      map[string]any   // changes of the metadata
+	need     []string         // scopes for a request
+	scopes   string           // of the challenge
+	always   int              // the status of every answer, if not 0
+	tokens   []string         // that came with requests
+	moved    string           // where requests are redirected
 	document http.HandlerFunc // answers for the metadata
 }
 
 func newShop(t *testing.T, a *authority) *shop {
 	t.Helper()
 	s := &shop{as: a, place: "/.well-known/oauth-protected-resource/mcp", named: true, doc: map[string]any{}}
+	inner := mcp.NewServer(&mcp.Implementation{Name: "shop"}, nil)
+	mcp.AddTool(inner, &mcp.Tool{Name: "buy"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "bought"}}}, nil, nil
+	})
+	s.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return inner }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.base, s.url = server.URL, server.URL+"/mcp"
@@ -342,29 +348,43 @@ func newShop(t *testing.T, a *authority) *shop {
 }
 
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.refuses(w, r) {
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || string(body) == "{}" {
+		_, _ = io.WriteString(w, "served")
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	s.mcp.ServeHTTP(w, r)
+}
+
+// refuses answers everything but a request for the MCP server with a good token.
+func (s *shop) refuses(w http.ResponseWriter, r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case r.URL.Path == s.place && s.place != "":
 		if s.document != nil {
 			s.document(w, r)
-			return
+			return true
 		}
 		doc := map[string]any{"resource": s.url, "authorization_servers": []string{s.as.issuer}}
-		for k, v := range s.doc {
-			doc[k] = v
-		}
+		maps.Copy(doc, s.doc)
 		writeJSON(w, http.StatusOK, doc)
 	case r.URL.Path == "/mcp" && s.moved != "":
 		http.Redirect(w, r, s.moved, http.StatusTemporaryRedirect)
 	case r.URL.Path == "/mcp":
-		s.serve(w, r)
+		return !s.lets(w, r)
 	default:
 		s.as.ServeHTTP(w, r) // the servers of 2025-03-26 are their own authority
 	}
+	return true
 }
 
-func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
+// lets says whether a request may pass, and tells it why not.
+func (s *shop) lets(w http.ResponseWriter, r *http.Request) bool {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	s.tokens = append(s.tokens, token)
 	scope, ok := s.as.accepts(token)
@@ -382,9 +402,7 @@ func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusForbidden
 		params = append(params, `error="insufficient_scope"`)
 	default:
-		s.served++
-		_, _ = io.WriteString(w, "served")
-		return
+		return true
 	}
 	if s.scopes != "" {
 		params = append(params, fmt.Sprintf("scope=%q", s.scopes))
@@ -392,6 +410,7 @@ func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("WWW-Authenticate", "Negotiate")
 	w.Header().Add("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(params, ", ")))
 	w.WriteHeader(status)
+	return false
 }
 
 // with changes a shop.
@@ -457,11 +476,7 @@ func look(ctx context.Context, address string) (int, http.Header, string, error)
 
 // buy makes a request as the transports do: with the token, and once more after an authorization. It gives the status.
 func buy(ctx context.Context, h *Handler, address string) (int, error) {
-	rt, err := Confine(&http.Transport{DisableKeepAlives: true}, h.server)
-	if err != nil {
-		return 0, err
-	}
-	c := http.Client{Transport: rt}
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for again := false; ; again = true {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader("{}"))
 		if err != nil {

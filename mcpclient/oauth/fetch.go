@@ -34,6 +34,7 @@ type fetcher struct {
 // local network, and then all of it may; whether it is may take a resolver. Connections are not kept: these requests
 // are rare.
 func newFetcher(ctx context.Context, base *http.Transport, configured ...string) *fetcher {
+	guarded := base == nil || base.DialContext == nil && base.DialTLSContext == nil // else the caller looks to that
 	if base == nil {
 		base, _ = http.DefaultTransport.(*http.Transport)
 	}
@@ -49,7 +50,7 @@ func newFetcher(ctx context.Context, base *http.Transport, configured ...string)
 			near = near || local(ctx, u.Hostname())
 		}
 	}
-	if base.DialTLSContext == nil && !near {
+	if guarded && !near {
 		f.direct.DialContext = (&net.Dialer{Timeout: fetchTimeout, Control: publicOnly}).DialContext
 	}
 	return f
@@ -151,7 +152,7 @@ func (f *fetcher) do(ctx context.Context, c call) (answer, error) {
 	if c.user != "" {
 		req.SetBasicAuth(c.user, c.password)
 	}
-	resp, err := f.client(req, c).Do(req)
+	resp, err := f.client(c).Do(req)
 	if err != nil {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err // without the whole address
@@ -170,8 +171,8 @@ func (f *fetcher) do(ctx context.Context, c call) (answer, error) {
 }
 
 // client follows redirects of documents only, and each by the same rules as the first address.
-func (f *fetcher) client(req *http.Request, c call) *http.Client {
-	client := &http.Client{Transport: f.direct, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+func (f *fetcher) client(c call) *http.Client {
+	return &http.Client{Transport: f, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		if c.method != http.MethodGet {
 			return http.ErrUseLastResponse // what was sent is for this endpoint alone
 		}
@@ -181,10 +182,14 @@ func (f *fetcher) client(req *http.Request, c call) *http.Client {
 		_, err := f.check(c.what, next.URL.String())
 		return err
 	}}
+}
+
+// RoundTrip makes one request, past the checks of direct where a proxy is dialled in place of the server.
+func (f *fetcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	if f.direct.Proxy != nil {
-		if proxy, _ := f.direct.Proxy(req); proxy != nil {
-			client.Transport = f.proxied
+		if proxy, _ := f.direct.Proxy(req); proxy != nil { // an error is told by the trip itself
+			return f.proxied.RoundTrip(req)
 		}
 	}
-	return client
+	return f.direct.RoundTrip(req)
 }

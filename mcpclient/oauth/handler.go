@@ -131,10 +131,7 @@ func (h *Handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 // request should be sent again. Calls side by side authorize once. It blocks while a person signs in; when the last
 // caller gives up, so does the authorization.
 func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
-	defer func() {
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, fetchLimit))
-		_ = resp.Body.Close()
-	}()
+	defer func() { _ = resp.Body.Close() }()
 	if err := h.authorize(ctx, req, resp); err != nil {
 		return fmt.Errorf("authorizing at server %s: %w", h.cfg.Name, err)
 	}
@@ -180,7 +177,7 @@ func (h *Handler) fetchToken(ctx context.Context, c challenge, sent string) erro
 		return err
 	}
 	fetch := h.fetcher(ctx)
-	prefer := h.cfg.Grant.issuers()
+	prefer := h.cfg.Grant.issuers()[:1]
 	if known != nil {
 		prefer = append(prefer, known.Issuer)
 	}

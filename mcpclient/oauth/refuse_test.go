@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -367,6 +368,29 @@ func TestAServerOutsideHasNothingVisitedInside(t *testing.T) {
 		require.ErrorIs(t, err, ErrUntrusted, address)
 	}
 	assert.Empty(t, a.paths)
+}
+
+func TestAProxyMayBeInside(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.Host)
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	defer proxy.Close()
+	at, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	f := newFetcher(t.Context(), &http.Transport{Proxy: func(r *http.Request) (*url.URL, error) {
+		if r.URL.Hostname() == "127.0.0.1" {
+			return nil, nil
+		}
+		return at, nil
+	}}, "https://198.51.100.7/mcp")
+	_, err = f.get(t.Context(), "metadata", "https://as.example/x", nil)
+	require.ErrorContains(t, err, "teapot")
+	assert.Equal(t, []string{"CONNECT as.example:443"}, asked)
+	_, err = f.get(t.Context(), "metadata", "https://127.0.0.1/x", nil)
+	require.ErrorIs(t, err, ErrUntrusted, "what goes around the proxy is looked at")
 }
 
 func TestConfigurationsThatCannotWork(t *testing.T) {

@@ -146,7 +146,9 @@ func readGranted(body []byte, issuer string, now time.Time) (granted, error) {
 		if err != nil || seconds < 0 {
 			return granted{}, fmt.Errorf("the token endpoint of %s answered with an expires_in that is no number of seconds", issuer)
 		}
-		g.expires = now.Add(time.Duration(min(seconds, 10*365*24*3600)) * time.Second)
+		if seconds > 0 { // some say 0 for no end
+			g.expires = now.Add(time.Duration(min(seconds, 10*365*24*3600)) * time.Second)
+		}
 	}
 	return g, nil
 }

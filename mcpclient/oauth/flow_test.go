@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/stretchr/testify/assert"
@@ -245,9 +247,12 @@ func TestCallsSideBySideAuthorizeOnce(t *testing.T) {
 		<-goOn
 		return (&follower{}).Open(ctx, "", address)
 	})
-	h := newHandler(t, Config{Server: s.url, Grant: AuthorizationCode{Browser: b}})
+	store := NewStore(t.TempDir())
+	h := newHandler(t, Config{Server: s.url, Store: store, Grant: AuthorizationCode{Browser: b}})
+	another := newHandler(t, Config{Server: s.url, Store: store, Grant: AuthorizationCode{Browser: b}}) // of another session
 	results := make(chan error, 4)
-	for range 4 {
+	for i := range 4 {
+		h := []*Handler{h, another}[i%2]
 		go func() {
 			_, err := buy(t.Context(), h, s.url)
 			results <- err
@@ -255,9 +260,10 @@ func TestCallsSideBySideAuthorizeOnce(t *testing.T) {
 	}
 	<-inside
 	require.Eventually(t, func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.flight != nil && h.flight.waiting == 4
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		f := store.flights[h.server]
+		return f != nil && f.waiting == 4
 	}, wait, tick)
 	close(goOn)
 	for range 4 {
@@ -284,9 +290,9 @@ func TestTheFirstCallerMayGoAway(t *testing.T) {
 	<-inside
 	go func() { _, err := buy(t.Context(), h, s.url); two <- err }()
 	require.Eventually(t, func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.flight.waiting == 2
+		h.cfg.Store.mu.Lock()
+		defer h.cfg.Store.mu.Unlock()
+		return h.cfg.Store.flights[h.server].waiting == 2
 	}, wait, tick)
 	cancel()
 	require.ErrorIs(t, <-one, context.Canceled)
@@ -420,4 +426,55 @@ func TestTheRealClientAndARealServer(t *testing.T) {
 	_, err = client.Tools(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 2, b.count(), "a refresh was enough")
+}
+
+func TestNothingSecretIsLoggedOrSaid(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t, settings{methods: []string{authPost}})
+	s := newShop(t, a)
+	var logged bytes.Buffer
+	c := newClock()
+	b := &follower{}
+	h := newHandler(t, Config{Server: s.url, Grant: AuthorizationCode{Browser: b}, Log: debugLog(&logged), Now: c.now})
+	var secrets []string
+	said := ""
+	note := func() {
+		_, err := buy(t.Context(), h, s.url)
+		if err != nil {
+			said += err.Error()
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for token := range a.live {
+			secrets = append(secrets, token)
+		}
+		for token := range a.refresh {
+			secrets = append(secrets, token)
+		}
+	}
+	note()
+	c.forward(time.Hour) // a refresh
+	note()
+	c.forward(time.Hour) // a refused one, and the person again
+	a.mu.Lock()
+	clear(a.refresh)
+	a.mu.Unlock()
+	note()
+	c.forward(time.Hour) // one that repeats everything
+	a.intercept = func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		writeJSON(w, http.StatusBadRequest, map[string]any{"error": "invalid_request", "error_description": fmt.Sprint(r.PostForm)})
+	}
+	note()
+	for _, form := range a.requests {
+		secrets = append(secrets, form.Get("code"), form.Get("code_verifier"), form.Get("client_secret"), form.Get("refresh_token"))
+	}
+	require.Len(t, a.visits, 3)
+	require.Contains(t, said, "[hidden]")
+	require.Contains(t, logged.String(), "token cannot be refreshed")
+	for _, secret := range secrets {
+		if secret != "" {
+			assert.NotContains(t, said+logged.String(), secret)
+		}
+	}
 }

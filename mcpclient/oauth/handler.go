@@ -71,11 +71,9 @@ type Handler struct {
 	server string
 	at     *url.URL
 
-	mu      sync.Mutex
-	flight  *flight
-	tries   []time.Time // of authorizations that may have been in vain
-	unsaved *entry      // what could not be stored
-	eager   string      // the token of a refresh that the server had asked for by a 401
+	mu    sync.Mutex
+	tries []time.Time // of authorizations that may have been in vain
+	eager string      // the token of a refresh that the server had asked for by a 401
 }
 
 var _ auth.OAuthHandler = (*Handler)(nil)
@@ -128,7 +126,8 @@ func (h *Handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 }
 
 // Authorize gets a token after a 401, or one with more scopes after a 403 that asks for them, and returns nil when the
-// request should be sent again. Calls side by side authorize once. It blocks while a person signs in; when the last
+// request should be sent again. Calls side by side authorize once, also those of other handlers with the same server and
+// the same Store. It blocks while a person signs in; when the last
 // caller gives up, so does the authorization.
 func (h *Handler) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	defer func() { _ = resp.Body.Close() }()
@@ -163,8 +162,8 @@ func (h *Handler) authorize(ctx context.Context, req *http.Request, resp *http.R
 		if e.live(h.cfg.Now()) && e.Access != sent && (!c.stepUp() || covers(e.Scopes, c.scopes)) {
 			return nil // somebody else was faster
 		}
-		f, mine := h.board(ctx, func(ctx context.Context) error { return h.fetchToken(ctx, c, sent) })
-		if err := f.wait(ctx, h); err != nil || mine {
+		f, mine := h.cfg.Store.board(ctx, h.server, func(ctx context.Context) error { return h.fetchToken(ctx, c, sent) })
+		if err := f.wait(ctx); err != nil || mine {
 			return err
 		}
 	}

@@ -10,13 +10,6 @@ import (
 
 // stored is what is stored for the server and fits the configuration; nil where there is nothing.
 func (h *Handler) stored() (*entry, error) {
-	h.mu.Lock()
-	e := h.unsaved
-	h.mu.Unlock()
-	if e != nil {
-		c := *e
-		return &c, nil
-	}
 	e, note, err := h.cfg.Store.load(h.server)
 	if err != nil {
 		return nil, err
@@ -100,7 +93,8 @@ func (h *Handler) keep(ctx context.Context, e *entry) {
 	defer cancel()
 	unlock, err := h.cfg.Store.lock(ctx, h.server)
 	if err != nil {
-		h.hold(e, err)
+		h.cfg.Store.hold(e)
+		h.warn(err)
 		return
 	}
 	defer unlock()
@@ -110,19 +104,12 @@ func (h *Handler) keep(ctx context.Context, e *entry) {
 // put stores an entry; the caller has the lock. Where that fails, this process at least has it.
 func (h *Handler) put(e *entry) {
 	if err := h.cfg.Store.save(e); err != nil {
-		h.hold(e, err)
-		return
+		h.warn(err)
 	}
-	h.mu.Lock()
-	h.unsaved = nil
-	h.mu.Unlock()
 }
 
-func (h *Handler) hold(e *entry, why error) {
+func (h *Handler) warn(why error) {
 	h.cfg.Log.Warn("credentials are not stored: you must sign in again next time", "server", h.cfg.Name, "err", why)
-	h.mu.Lock()
-	h.unsaved = e
-	h.mu.Unlock()
 }
 
 // outlive is a context that ends a while after ctx does.

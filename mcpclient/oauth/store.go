@@ -22,16 +22,20 @@ import (
 // Store keeps credentials for servers, one file a server, in a folder of its own: files 0600, the folder 0700. Several
 // processes may use it at once. Its methods may be called from any goroutine.
 type Store struct {
-	dir  string
-	mu   sync.Mutex
-	mem  map[string]*entry        // where there is no folder
-	held map[string]chan struct{} // the locks of mem, each of one place
+	dir string
+
+	mu      sync.Mutex
+	mem     map[string]*entry        // by server: what is in no file, for want of a folder or because writing it failed
+	held    map[string]chan struct{} // locks where there is no folder, each of one place
+	flights map[string]*flight       // authorizations under way, by server
 }
 
 // NewStore is the store in a folder, which is made when there is something to keep. Without a folder, what is stored
 // lives as long as the store.
 func NewStore(dir string) *Store {
-	return &Store{dir: dir, mem: make(map[string]*entry), held: make(map[string]chan struct{})}
+	return &Store{
+		dir: dir, mem: make(map[string]*entry), held: make(map[string]chan struct{}), flights: make(map[string]*flight),
+	}
 }
 
 // Stored is what is known about the credentials for a server, without them.
@@ -76,13 +80,12 @@ func (s *Store) List() ([]Stored, error) {
 			all = append(all, Stored{Server: e.Server, Issuer: e.Issuer, Scopes: e.Scopes, Expires: e.Expires, Refreshes: e.Refresh != ""})
 		}
 	}
-	if s.dir == "" {
-		s.mu.Lock()
-		for _, e := range s.mem {
-			add(e)
-		}
-		s.mu.Unlock()
-	} else {
+	s.mu.Lock()
+	for _, e := range s.mem {
+		add(e)
+	}
+	s.mu.Unlock()
+	if s.dir != "" {
 		names, err := os.ReadDir(s.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("listing stored credentials: %w", err)
@@ -112,7 +115,7 @@ func (s *Store) Forget(ctx context.Context, server string) (bool, error) {
 	}
 	if s.dir != "" {
 		if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
-			return false, nil
+			return s.drop(server), nil
 		}
 	}
 	unlock, err := s.lock(ctx, server)
@@ -120,17 +123,13 @@ func (s *Store) Forget(ctx context.Context, server string) (bool, error) {
 		return false, fmt.Errorf("removing stored credentials: %w", err)
 	}
 	defer unlock()
+	had := s.drop(server)
 	if s.dir == "" {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		_, had := s.mem[server]
-		delete(s.mem, server)
 		return had, nil
 	}
-	had := false
 	err = s.in(func(root *os.Root) error {
 		err := root.Remove(fileFor(server))
-		had = err == nil
+		had = had || err == nil
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
@@ -144,13 +143,14 @@ func (s *Store) Forget(ctx context.Context, server string) (bool, error) {
 
 // load reads what is stored for a server; nil where there is nothing. The note says when others could read it.
 func (s *Store) load(server string) (e *entry, note string, err error) {
+	s.mu.Lock()
+	held := s.mem[server]
+	s.mu.Unlock()
+	if held != nil {
+		c := *held
+		return &c, "", nil
+	}
 	if s.dir == "" {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if e, ok := s.mem[server]; ok {
-			c := *e
-			return &c, "", nil
-		}
 		return nil, "", nil
 	}
 	e, note, err = s.read(fileFor(server))
@@ -160,14 +160,29 @@ func (s *Store) load(server string) (e *entry, note string, err error) {
 	return e, note, err
 }
 
-// save stores an entry in place of the one before. The caller has the server's lock.
+// hold keeps an entry for the life of the store alone.
+func (s *Store) hold(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := *e
+	s.mem[e.Server] = &c
+}
+
+// drop forgets what is held, and says whether there was anything.
+func (s *Store) drop(server string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, had := s.mem[server]
+	delete(s.mem, server)
+	return had
+}
+
+// save stores an entry in place of the one before. The caller has the server's lock. What cannot be written is held, and
+// the error says why.
 func (s *Store) save(e *entry) error {
 	e.Version = entryVersion
 	if s.dir == "" {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		c := *e
-		s.mem[e.Server] = &c
+		s.hold(e)
 		return nil
 	}
 	data, err := json.MarshalIndent(e, "", "  ")
@@ -175,8 +190,10 @@ func (s *Store) save(e *entry) error {
 		err = s.in(func(root *os.Root) error { return replace(root, fileFor(e.Server), append(data, '\n')) })
 	}
 	if err != nil {
+		s.hold(e)
 		return fmt.Errorf("storing credentials: %w", err)
 	}
+	s.drop(e.Server)
 	return nil
 }
 

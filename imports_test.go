@@ -41,8 +41,9 @@ func allowed() map[string][]string {
 			"acp", "loop", "agent", "tools", "skills", "mcpclient", "llm", "session", "cart", "internal/transcript",
 			logger, "github.com/spf13/cobra", "github.com/mattn/go-isatty", "golang.org/x/sys",
 		},
-		"interop": {},
-		"bench":   {},
+		"interop":                    {},
+		"interop/conformance-client": {"mcpclient", "loop", logger},
+		"bench":                      {},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -92,7 +93,7 @@ func (r *remote) resume(ctx context.Context, m message, at *spot) error {
 			return err
 		}
 		var n int
-		n, err = r.open(ctx, m.id, at)
+		n, err = r.open(ctx, m.id, at, func() {})
 		if !r.conn.waiting(m.id) {
 			return nil
 		}
@@ -109,8 +110,9 @@ func (r *remote) resume(ctx context.Context, m message, at *spot) error {
 // errNoStream means that the server has no stream to read, or none to go on with.
 var errNoStream = errors.New("the server has no such stream")
 
-// open reads a stream by GET, from where it was left, until the answer to the request comes that it is for.
-func (r *remote) open(ctx context.Context, id string, at *spot) (int, error) {
+// open reads a stream by GET, from where it was left, until the answer to the request comes that it is for. It calls opened
+// when the server has begun to answer.
+func (r *remote) open(ctx context.Context, id string, at *spot, opened func()) (int, error) {
 	l := letter{method: http.MethodGet, header: map[string]string{"Accept": typeEvent}}
 	r.addSession(l.header)
 	if at.last != "" {
@@ -121,6 +123,7 @@ func (r *remote) open(ctx context.Context, id string, at *spot) (int, error) {
 		return 0, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read as far as it counts
+	opened()
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests:
@@ -131,35 +134,57 @@ func (r *remote) open(ctx context.Context, id string, at *spot) (int, error) {
 	return r.events(ctx, resp.Body, id, at)
 }
 
-// listen keeps a stream open for what a legacy server says unasked.
+// patience is how long the stream of a legacy server may take to open before it is used all the same.
+const patience = time.Second
+
+// listen keeps a stream open for what a legacy server says unasked. It returns when the stream is open, so that a server
+// can ask something in its first call, or when it takes long.
 func (r *remote) listen(ctx context.Context) {
 	if r.paired || r.conn.modern.Load() {
 		return
 	}
-	r.run(ctx, "listen", func(ctx context.Context) {
-		var at spot
-		for try := 0; try < maxResumes; try++ {
-			n, err := r.open(ctx, "", &at)
-			if ctx.Err() != nil {
-				return
-			}
-			if errors.Is(err, errNoStream) || errors.Is(err, ErrAuth) {
-				r.log.Debug("no stream of what the server says unasked", "server", r.name, "err", err)
-				return
-			}
-			if n > 0 {
-				try = 0
-			}
-			pause := at.pause
-			if pause == 0 {
-				pause = firstPause << try
-			}
-			if sleep(ctx, pause) != nil {
-				return
-			}
+	opened := make(chan struct{})
+	open := sync.OnceFunc(func() { close(opened) })
+	if !r.run(ctx, "listen", func(ctx context.Context) {
+		defer open()
+		r.keepListening(ctx, open)
+	}) {
+		return
+	}
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-opened:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// keepListening opens the stream again and again, until the server has none or it is of no use.
+func (r *remote) keepListening(ctx context.Context, opened func()) {
+	var at spot
+	for try := 0; try < maxResumes; try++ {
+		n, err := r.open(ctx, "", &at, opened)
+		if ctx.Err() != nil {
+			return
 		}
-		r.log.Warn("stream of what the server says unasked is given up", "server", r.name)
-	})
+		if errors.Is(err, errNoStream) || errors.Is(err, ErrAuth) {
+			r.log.Debug("no stream of what the server says unasked", "server", r.name, "err", err)
+			return
+		}
+		opened()
+		if n > 0 {
+			try = 0
+		}
+		pause := at.pause
+		if pause == 0 {
+			pause = firstPause << try
+		}
+		if sleep(ctx, pause) != nil {
+			return
+		}
+	}
+	r.log.Warn("stream of what the server says unasked is given up", "server", r.name)
 }
 
 func (r *remote) setSession(id string) {

@@ -42,7 +42,7 @@ func allowed() map[string][]string {
 			logger, "github.com/spf13/cobra", "github.com/mattn/go-isatty", "golang.org/x/sys",
 		},
 		"interop":                    {},
-		"interop/conformance-client": {"mcpclient", "loop", logger},
+		"interop/conformance-client": {"mcpclient", "mcpclient/oauth", "loop", logger, "github.com/modelcontextprotocol/go-sdk"},
 		"bench":                      {},
 	}
 }

@@ -86,9 +86,10 @@ func required(t *testing.T, node, revision string) []string {
 	return names
 }
 
-// TestConformanceClient runs the client scenarios that the MCP conformance suite requires of each revision, and holds all but
-// those of authorization to it. Each must pass something and fail nothing, and the client must have exited with 0: the
-// suite takes a scenario in which nothing was seen for passed, and does not look at exit codes.
+// TestConformanceClient runs the client scenarios that the MCP conformance suite requires of each revision, and those of the
+// extensions of authorization that we have, and holds all to it. Each must pass something and fail nothing, and the client
+// must have exited with 0, or with 1 where it had to refuse: the suite takes a scenario in which nothing was seen for
+// passed, and does not look at exit codes.
 func TestConformanceClient(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -97,40 +98,61 @@ func TestConformanceClient(t *testing.T) {
 	node := suiteNode(t)
 	client, err := buildConformanceClient()
 	require.NoError(t, err)
-	for revision, least := range map[string]int{"2025-11-25": 4, "2026-07-28": 7} {
+	extensions := []string{"auth/client-credentials-basic", "auth/client-credentials-jwt", "auth/enterprise-managed-authorization"}
+	for revision, least := range map[string]int{"2025-11-25": 18, "2026-07-28": 32} {
 		t.Run(revision, func(t *testing.T) { //nolint:paralleltest,tparallel // a run is some forty clients at once already
-			command, codes := wrapped(t, client)
-			dir := t.TempDir()
-			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
-			defer stop()
-			cmd := exec.CommandContext(ctx, node, suite, "client", "--command", command, "--requirements", revision, "-o", dir)
-			cmd.WaitDelay = 5 * time.Second
-			out, err := cmd.CombinedOutput()
-			if err != nil { // a scenario has failed, and which one is seen below
-				require.ErrorAs(t, err, new(*exec.ExitError), "%s", out)
-			}
-			ended, err := os.ReadFile(codes)
-			require.NoError(t, err, "%s", out)
-			held := 0
-			for _, name := range required(t, node, revision) {
-				if strings.HasPrefix(name, "auth/") {
-					continue
-				}
-				held++
-				t.Run(name, func(t *testing.T) {
-					checkScenario(t, dir, name)
-					assert.Contains(t, "\n"+string(ended), "\n"+name+" 0\n", "how the clients have exited")
-				})
-			}
-			assert.GreaterOrEqual(t, held, least)
+			names := required(t, node, revision)
+			assert.GreaterOrEqual(t, len(names), least)
+			runSuite(t, node, client, append(names, extensions...), "--requirements", revision)
 		})
 	}
+	t.Run("2025-03-26", func(t *testing.T) { //nolint:paralleltest,tparallel // likewise
+		names := []string{"auth/2025-03-26-oauth-metadata-backcompat", "auth/2025-03-26-oauth-endpoint-fallback"}
+		runSuite(t, node, client, names, "--suite", "backcompat")
+	})
+}
+
+// runSuite runs scenarios at once and looks at those that are named.
+func runSuite(t *testing.T, node, client string, names []string, which ...string) {
+	t.Helper()
+	command, codes := wrapped(t, client)
+	dir := t.TempDir()
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, node, append([]string{suite, "client", "--command", command, "-o", dir}, which...)...)
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil { // a scenario has failed, and which one is seen below
+		require.ErrorAs(t, err, new(*exec.ExitError), "%s", out)
+	}
+	ended, err := os.ReadFile(codes)
+	require.NoError(t, err, "%s", out)
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			checkScenario(t, dir, name)
+			code := 0
+			if mustRefuse(name) {
+				code = 1
+			}
+			assert.Contains(t, "\n"+string(ended), fmt.Sprintf("\n%s %d\n", name, code), "how the clients have exited")
+		})
+	}
+}
+
+// mustRefuse says whether a scenario's server must not be gone along with, so that the client has nothing to exit with 0 for.
+func mustRefuse(name string) bool {
+	switch name {
+	case "auth/scope-retry-limit", "auth/resource-mismatch", "auth/metadata-issuer-mismatch",
+		"auth/iss-supported-missing", "auth/iss-wrong-issuer", "auth/iss-unexpected", "auth/iss-normalized":
+		return true
+	}
+	return false
 }
 
 // checkScenario reads what the suite has found in a scenario.
 func checkScenario(t *testing.T, dir, name string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, name+"-*", "checks.json"))
+	files, err := filepath.Glob(filepath.Join(dir, name+"-20[0-9][0-9]-*", "checks.json")) // names begin names
 	require.NoError(t, err)
 	require.Len(t, files, 1, "the suite has run it once")
 	data, err := os.ReadFile(files[0])

@@ -90,7 +90,7 @@ func required(t *testing.T, node, revision string) []string {
 // extensions of authorization that we have, and holds all to it. Each must pass something and fail nothing, and the client
 // must have exited with 0, or with 1 where it had to refuse: the suite takes a scenario in which nothing was seen for
 // passed, and does not look at exit codes.
-func TestConformanceClient(t *testing.T) {
+func TestConformanceClient(t *testing.T) { //nolint:tparallel // a run is some forty clients at once already
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("the race detector sees nothing of other programs")
@@ -100,13 +100,13 @@ func TestConformanceClient(t *testing.T) {
 	require.NoError(t, err)
 	extensions := []string{"auth/client-credentials-basic", "auth/client-credentials-jwt", "auth/enterprise-managed-authorization"}
 	for revision, least := range map[string]int{"2025-11-25": 18, "2026-07-28": 32} {
-		t.Run(revision, func(t *testing.T) { //nolint:paralleltest,tparallel // a run is some forty clients at once already
+		t.Run(revision, func(t *testing.T) {
 			names := required(t, node, revision)
 			assert.GreaterOrEqual(t, len(names), least)
 			runSuite(t, node, client, append(names, extensions...), "--requirements", revision)
 		})
 	}
-	t.Run("2025-03-26", func(t *testing.T) { //nolint:paralleltest,tparallel // likewise
+	t.Run("2025-03-26", func(t *testing.T) {
 		names := []string{"auth/2025-03-26-oauth-metadata-backcompat", "auth/2025-03-26-oauth-endpoint-fallback"}
 		runSuite(t, node, client, names, "--suite", "backcompat")
 	})

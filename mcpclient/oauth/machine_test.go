@@ -24,7 +24,7 @@ import (
 func TestAClientInItsOwnName(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{authBasic, authPost} {
-		a := newAuthority(t, settings{methods: []string{method}, challenges: []string{}})
+		a := newAuthority(t, settings{methods: []string{method}, challenges: []string{}, life: 60})
 		a.clients["robot"] = client{"its secret", method}
 		s := newShop(t, a)
 		s.scopes = "read"
@@ -34,7 +34,7 @@ func TestAClientInItsOwnName(t *testing.T) {
 			status, err := buy(t.Context(), h, s.url)
 			require.NoError(t, err)
 			assert.Equal(t, http.StatusOK, status)
-			c.forward(time.Hour)
+			c.forward(time.Minute)
 		}
 		require.Len(t, a.requests, 6)
 		assert.Equal(t, grantClient, a.requests[0].Get("grant_type"))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -197,29 +196,4 @@ func (c *Client) try(ctx context.Context, do func(context.Context) (mcp.Meta, er
 		}
 	}
 	return nil, fmt.Errorf("server %s: %w: the result was lost", c.server.Name, ErrInvalid)
-}
-
-// limited is ctx with a limit on its time. While a person is being asked for something it does not run out.
-func limited(ctx context.Context, d time.Duration, cause error, asking *atomic.Int64) (context.Context, context.CancelFunc) {
-	limit, cancel := context.WithCancelCause(ctx)
-	var mu sync.Mutex
-	var timer *time.Timer
-	check := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if asking.Load() > 0 && limit.Err() == nil {
-			timer.Reset(d)
-			return
-		}
-		cancel(cause)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(d, check)
-	return limit, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		timer.Stop()
-		cancel(nil)
-	}
 }

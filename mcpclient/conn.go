@@ -74,7 +74,7 @@ type conn struct {
 	once   sync.Once
 
 	modern   atomic.Bool
-	asking   atomic.Int64    // how often a person is being asked for something
+	asking   asking
 	discover json.RawMessage // what the SDK is told of a modern server; set before the SDK has the conn
 
 	mu      sync.Mutex

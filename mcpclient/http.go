@@ -139,7 +139,9 @@ func (r *remote) stop() {
 	if session != "" && !r.paired {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 		defer cancel()
-		if resp, err := r.do(ctx, letter{method: http.MethodDelete}); err == nil {
+		end := letter{method: http.MethodDelete, header: map[string]string{}}
+		r.addSession(end.header)
+		if resp, err := r.do(ctx, end); err == nil {
 			_ = resp.Body.Close() // whether it was heard makes no difference
 		}
 	}
@@ -221,14 +223,15 @@ func (r *remote) exchange(ctx context.Context, m message) error {
 
 // post posts a message once.
 func (r *remote) post(ctx context.Context, m message) error {
-	resp, err := r.do(ctx, r.letter(m))
+	l := r.letter(m)
+	resp, err := r.do(ctx, l)
 	if err != nil {
 		return r.broken(ctx, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read as far as it counts
 	switch {
 	case resp.StatusCode/100 != 2:
-		return r.refused(resp, m)
+		return r.refused(resp, m, l.header[headerSession] != "")
 	case m.id == "" || r.paired:
 		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // for the connection's sake
 		return nil
@@ -297,20 +300,23 @@ func (e *StatusError) Error() string {
 // maxRefusal bounds what is read of a refusal.
 const maxRefusal = 1 << 20
 
-// refused handles a status that is no success: the JSON-RPC error in it is the answer, if there is one.
-func (r *remote) refused(resp *http.Response, m message) error {
+// refused handles a status that is no success: the JSON-RPC error in it is the answer, if there is one, unless a request
+// of a session hears that there is no such session.
+func (r *remote) refused(resp *http.Response, m message, inSession bool) error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what there is of it
 	var f frame
 	ours := json.Unmarshal(data, &f) == nil && f.Version == "2.0" && f.Method == nil && f.Error != nil &&
 		string(f.Error) != "null"
-	if resp.StatusCode == http.StatusNotFound && r.hasSession() && m.method != methodInitialize {
+	if resp.StatusCode == http.StatusNotFound && inSession {
 		// A method that is not known, and nothing else, is said with the request's own id.
 		known := ours && string(f.ID) == m.id && f.answer().err.Code == jsonrpc.CodeMethodNotFound
 		if !known {
 			return errNoSession
 		}
 	}
-	if ours && m.id != "" && r.conn.settle(m.id, f.answer()) {
+	// An initialize that is refused leads on to HTTP+SSE, whatever the words.
+	last := m.method == methodInitialize && noSuchPost(resp.StatusCode)
+	if ours && !last && m.id != "" && r.conn.settle(m.id, f.answer()) {
 		return nil
 	}
 	return &StatusError{Server: r.name, Status: resp.StatusCode, Text: printable(string(data), 300)}

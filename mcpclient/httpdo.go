@@ -51,9 +51,7 @@ func (r *remote) do(ctx context.Context, l letter) (*http.Response, error) {
 		}
 		asked[status] = true
 		err = r.authorized.take(ctx, since, func() error {
-			r.conn.asking.Add(1)
-			defer r.conn.asking.Add(-1)
-			return r.auth.Authorize(ctx, resp.Request, resp)
+			return r.conn.asking.ask(func() error { return r.auth.Authorize(ctx, resp.Request, resp) })
 		})
 		_ = resp.Body.Close() // Authorize has, if it ran
 		if ctx.Err() != nil {

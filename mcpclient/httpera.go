@@ -84,6 +84,7 @@ func (r *remote) ask(ctx context.Context, o Options) (*probing, error) {
 	r.conn.expect(probeID, &call{method: methodDiscover, own: p.answer})
 	if !r.run(ctx, "probe", func(ctx context.Context) {
 		if err := r.exchange(ctx, m); err != nil {
+			r.conn.drop(probeID)
 			p.err <- err
 		}
 	}) {

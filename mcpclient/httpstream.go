@@ -193,12 +193,6 @@ func (r *remote) setSession(id string) {
 	r.session = id
 }
 
-func (r *remote) hasSession() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.session != ""
-}
-
 // addSession adds the headers of a legacy session, if there is one.
 func (r *remote) addSession(header map[string]string) {
 	r.mu.Lock()
@@ -214,15 +208,16 @@ func (r *remote) addSession(header map[string]string) {
 	}
 }
 
-// agreed notes the version in the result of an initialize.
-func (r *remote) agreed(result json.RawMessage) {
+// agreed notes the version in the result of an initialize, and says whether there is one that this client has.
+func (r *remote) agreed(result json.RawMessage) bool {
 	var p mcp.InitializeResult
 	if json.Unmarshal(result, &p) != nil || !common([]string{p.ProtocolVersion}) {
-		return // the SDK will say so
+		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.version = p.ProtocolVersion
+	return true
 }
 
 // renewID is the id of the initialize that begins a session anew.
@@ -233,7 +228,6 @@ func (r *remote) renew(ctx context.Context) error {
 	r.log.Info("server has forgotten the session; a new one is begun", "server", r.name)
 	r.mu.Lock()
 	first := r.first
-	r.session, r.version = "", ""
 	r.mu.Unlock()
 	got := make(chan *answer, 1)
 	r.conn.expect(renewID, &call{method: methodInitialize, own: got})
@@ -250,11 +244,7 @@ func (r *remote) renew(ctx context.Context) error {
 	if a.err != nil {
 		return &RPCError{Server: r.name, Code: a.err.Code, Message: a.err.Message, Data: a.err.Data}
 	}
-	r.agreed(a.result)
-	r.mu.Lock()
-	version := r.version
-	r.mu.Unlock()
-	if version == "" {
+	if !r.agreed(a.result) {
 		return ErrVersion
 	}
 	note := message{data: []byte(`{"jsonrpc":"2.0","method":"` + methodInitialized + `"}`), method: methodInitialized}

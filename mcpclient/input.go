@@ -354,12 +354,13 @@ func (c *conn) questions(elicit ElicitFunc) mcp.Middleware {
 			if err != nil {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 			}
-			c.asking.Add(1)
-			defer c.asking.Add(-1)
-			a, err := elicit(ctx, q)
-			if err == nil {
-				a, err = q.Fill(a)
-			}
+			var a Answer
+			err = c.asking.ask(func() error {
+				if a, err = elicit(ctx, q); err == nil {
+					a, err = q.Fill(a)
+				}
+				return err
+			})
 			if err != nil {
 				c.log.Warn("question not answered", "server", c.name, "err", err)
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the question could not be answered"}

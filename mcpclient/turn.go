@@ -36,6 +36,9 @@ func (t *turn) take(ctx context.Context, since tries, f func() error) error {
 		return ctx.Err()
 	}
 	defer func() { <-t.held }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	switch s := t.now(); {
 	case s.done > since.done:
 		return nil

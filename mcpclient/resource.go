@@ -17,8 +17,8 @@ import (
 
 // ReadResource reads a resource: one block for each part of it, at least one. A resource that is not there is an error.
 func (c *Client) ReadResource(ctx context.Context, uri string) (loop.Blocks, error) {
-	raw, err := c.request(ctx, func(ctx context.Context) (mcp.Meta, error) {
-		r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+	raw, err := c.rounds(ctx, true, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
+		r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri, Meta: meta})
 		if err != nil {
 			return nil, err
 		}

@@ -39,8 +39,9 @@ func allowed() map[string][]string {
 		"cart":                 {logger},
 		"internal/transcript":  {"loop", "golang.org/x/tools"},
 		"cmd/cartagent": {
-			"acp", "loop", "agent", "tools", "skills", "mcpclient", "llm", "session", "cart", "internal/transcript",
+			"acp", "loop", "agent", "tools", "skills", "mcpclient", "mcpclient/oauth", "llm", "session", "cart", "internal/transcript",
 			logger, "github.com/spf13/cobra", "github.com/mattn/go-isatty", "github.com/muesli/termenv", "golang.org/x/sys",
+			"github.com/modelcontextprotocol/go-sdk",
 		},
 		"interop":                    {},
 		"interop/conformance-client": {"mcpclient", "mcpclient/oauth", "loop", logger, "github.com/modelcontextprotocol/go-sdk"},

@@ -97,6 +97,8 @@ type Setup struct {
 	Client *acp.ClientConn
 	// Terminal runs commands in the client; nil where it offers none.
 	Terminal Terminal
+	// Page shows the person pages to open; nil where the client cannot.
+	Page Page
 	// Files puts the client's view of files, unsaved changes included, before the given one. It is the identity where
 	// the client offers none.
 	Files func(Files) Files

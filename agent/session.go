@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/loop"
@@ -35,6 +36,8 @@ type session struct {
 	queue  []*ticket // the first one runs
 	closed bool
 	chosen map[string]string // the options, as they were last chosen
+
+	shownPages atomic.Int64
 
 	choosing <-chan struct{} // guarded by mu: closed once the last one in line to set an option is done
 

@@ -29,6 +29,7 @@ type Server struct {
 	Trusted bool              // what it says about its tools is believed
 	Allow   []string          // the tools that there are, by name or pattern (* and ?); empty means all
 	Deny    []string          // those that there are not, whatever Allow says
+	Secrets []string          // what must not be shown where something goes wrong: values of Env, Headers, of the address
 }
 
 // The ways to speak to a server at a URL.
@@ -44,8 +45,12 @@ type Options struct {
 	Probe   time.Duration // how long server/discover may stay unanswered; DefaultProbe when zero
 	Environ []string      // the environment that servers get a part of; that of this process when nil
 	Version string        // of this program, for servers that want to know
-	// Elicit puts the questions of servers to the person. Without it they are told that nobody can be asked.
+	// Elicit puts the questions of servers to the person. Without it they are told that nobody can be asked, unless Asks is
+	// set.
 	Elicit ElicitFunc
+	// Asks takes the questions of servers to the loop, in place of Elicit: Tool.Run ends with a *loop.NeedsAnswer, and goes
+	// on with the answer when it is called again. One of a modern server may then be of another process.
+	Asks bool
 	// Authorize gives what gets tokens for a server at a URL, or nil for none. A server whose Headers have an Authorization
 	// is not asked about. It is called once for each Connect.
 	Authorize func(s Server) auth.OAuthHandler
@@ -84,6 +89,8 @@ type Client struct {
 	server  Server
 	log     *log.Logger
 	elicit  ElicitFunc
+	asks    bool
+	talks   *talks
 	conn    *conn
 	session *mcp.ClientSession
 	known   atomic.Pointer[map[string]Prompt] // by name, of the last list; never changed once stored
@@ -100,15 +107,19 @@ func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	if s.Name == "" {
 		return nil, fmt.Errorf("connecting to an MCP server: it has no name; give it one in the configuration")
 	}
+	c := &Client{server: s, log: o.Log, elicit: o.Elicit, asks: o.Asks, talks: &talks{}}
+	if o.Asks {
+		c.elicit, o.Elicit = nil, c.talks.elicit
+	}
 	reach := connect
 	if s.URL != "" {
 		reach = connectURL
 	}
-	conn, session, err := reach(ctx, s, o)
-	if err != nil {
+	var err error
+	if c.conn, c.session, err = reach(ctx, s, o); err != nil {
 		return nil, fmt.Errorf("connecting to MCP server %s: %w", s.Name, err)
 	}
-	return &Client{server: s, log: o.Log, elicit: o.Elicit, conn: conn, session: session}, nil
+	return c, nil
 }
 
 // Name is the server's name in the configuration.
@@ -140,6 +151,7 @@ func (c *Client) Close() error {
 	_ = c.conn.Close()
 	err := c.session.Close()
 	<-c.conn.gone
+	c.talks.group.Wait()
 	if err != nil {
 		return fmt.Errorf("closing server %s: %w", c.server.Name, err)
 	}

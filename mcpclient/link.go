@@ -28,6 +28,7 @@ func (l *link) run() {
 	ctx := l.host.ctx
 	for n := 0; ; {
 		c, err := l.connect(ctx)
+		err = l.server.conceal(err)
 		var lasted time.Duration
 		if err == nil {
 			began := time.Now()
@@ -35,7 +36,7 @@ func (l *link) run() {
 			case <-c.Done():
 			case <-ctx.Done():
 			}
-			lasted, err = time.Since(began), c.Err()
+			lasted, err = time.Since(began), l.server.conceal(c.Err())
 			l.down(c, err)
 		}
 		if ctx.Err() != nil {
@@ -76,9 +77,11 @@ func (l *link) connect(ctx context.Context) (*Client, error) {
 			tools = append(tools, own)
 		}
 	}
-	prompts, err := c.Prompts(ctx)
-	if err != nil { // its tools are there all the same
-		l.host.o.Log.Warn("mcp server", "server", l.server.Name, "problem", err)
+	var prompts []Prompt
+	if c.session.InitializeResult().Capabilities.Prompts != nil { // one that has none need not answer
+		if prompts, err = c.Prompts(ctx); err != nil { // its tools are there all the same
+			l.host.o.Log.Warn("mcp server", "server", l.server.Name, "problem", err)
+		}
 	}
 	l.up(c, tools, prompts)
 	return c, nil
@@ -168,6 +171,7 @@ func (r *remoteTool) Preview(ctx context.Context, c loop.Call) (loop.Preview, er
 		return loop.Preview{}, err
 	}
 	p, err := t.Preview(ctx, c)
+	err = r.link.server.conceal(err)
 	if err == nil && p.Caution == "" {
 		if what := differences(r.spec, t.spec); what != "" {
 			p.Caution = "the server has changed the tool's " + what + " since it was listed"
@@ -182,7 +186,8 @@ func (r *remoteTool) Run(ctx context.Context, j loop.Job, report func(loop.Block
 	if err != nil {
 		return loop.Result{}, err
 	}
-	return t.Run(ctx, j, report)
+	res, err := t.Run(ctx, j, report)
+	return res, r.link.server.conceal(err)
 }
 
 func (r *remoteTool) current(ctx context.Context) (*Tool, error) {

@@ -102,7 +102,7 @@ func (t *Tool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Re
 	for name, value := range j.Trace {
 		params.Meta[name] = value
 	}
-	raw, err := t.client.run(ctx, params)
+	raw, err := t.client.play(ctx, j, params)
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("calling %s: %w", t.name, err)
 	}

@@ -33,7 +33,7 @@ func callTool(ctx context.Context, c console, w whichServers, call toolCall) (er
 	failed := func(err error) error {
 		return &exitCode{code: exitError, err: errors.New(l.ready.conceal(err.Error()))}
 	}
-	client, err := mcpclient.Connect(ctx, l.ready.server(l.Name, work), mcpclient.Options{Log: logger, Version: version()})
+	client, err := mcpclient.Connect(ctx, l.ready.server(l.Name, work), l.options(c, logger))
 	if err != nil {
 		return failed(err)
 	}

@@ -29,6 +29,7 @@ type serverSpec struct {
 	Timeout string            `json:"timeout,omitempty"`
 	Trusted bool              `json:"trusted,omitempty"`
 	Tools   toolFilter        `json:"tools,omitzero"`
+	OAuth   oauthSpec         `json:"oauth,omitzero"`
 
 	wrong   bool        // it cannot be used
 	file    string      // where it is configured
@@ -77,6 +78,14 @@ func (d *document) server(at string, raw json.RawMessage) serverSpec {
 		"headers": func(p string, raw json.RawMessage) { s.Headers = d.textMap(p, raw) },
 		"timeout": func(p string, raw json.RawMessage) { s.Timeout = d.text(p, raw) },
 		"trusted": func(p string, raw json.RawMessage) { s.Trusted = d.yes(p, raw) },
+		"oauth": func(p string, raw json.RawMessage) {
+			d.object(p, raw, fields{
+				"clientId":     func(p string, raw json.RawMessage) { s.OAuth.ClientID = d.text(p, raw) },
+				"clientSecret": func(p string, raw json.RawMessage) { s.OAuth.ClientSecret = d.text(p, raw) },
+				"redirect":     func(p string, raw json.RawMessage) { s.OAuth.Redirect = d.text(p, raw) },
+				"grant":        func(p string, raw json.RawMessage) { s.OAuth.Grant = d.text(p, raw) },
+			})
+		},
 		"tools": func(p string, raw json.RawMessage) {
 			d.object(p, raw, fields{
 				"allow": func(p string, raw json.RawMessage) { s.Tools.Allow = d.texts(p, raw) },
@@ -135,6 +144,9 @@ func (s *serverSpec) checkCommand(wrong func(key string, err error)) {
 	if len(s.Headers) > 0 {
 		wrong("headers", errors.New("a server with a command gets no headers; give it env"))
 	}
+	if s.OAuth != (oauthSpec{}) {
+		wrong("oauth", errors.New("a server with a command has nobody to sign in with; give it env"))
+	}
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		if k == "" || strings.ContainsAny(k, "=\x00") {
 			wrong(below("env", k), errors.New("that is no name of a variable"))
@@ -166,6 +178,7 @@ func (s *serverSpec) checkRemote(wrong func(key string, err error)) {
 			wrong(below("headers", k), errors.New("that is no name of a header"))
 		}
 	}
+	s.OAuth.check(wrong)
 	if len(references(s.URL)) == 0 {
 		if err := checkAddress(s.URL); err != nil {
 			wrong("url", err)
@@ -213,6 +226,10 @@ func (s serverSpec) ready(env func(string) string, wrong func(key string, err er
 		s.Args[i] = e.text(fmt.Sprintf("args[%d]", i), a)
 	}
 	s.URL = e.text("url", s.URL)
+	s.OAuth.ClientSecret = e.text("oauth.clientSecret", s.OAuth.ClientSecret)
+	if s.OAuth.ClientSecret != "" {
+		e.secret = append(e.secret, s.OAuth.ClientSecret)
+	}
 	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
 	for key, values := range map[string]map[string]string{"env": s.Env, "headers": s.Headers} {
 		for _, k := range slices.Sorted(maps.Keys(values)) {
@@ -235,13 +252,7 @@ func (s serverSpec) ready(env func(string) string, wrong func(key string, err er
 
 // conceal takes from a text what must not be shown of the server.
 func (s *serverSpec) conceal(text string) string {
-	const least = 4 // shorter ones are no secrets, and too much would be gone with them
-	secrets := slices.DeleteFunc(slices.Clone(s.hidden), func(v string) bool { return len(v) < least })
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	for _, v := range secrets {
-		text = strings.ReplaceAll(text, v, "…")
-	}
-	return text
+	return mcpclient.Server{Secrets: s.hidden}.Conceal(text)
 }
 
 // server is what connects to it. A project's own command, if its path is relative, is one in the project's folder.
@@ -254,6 +265,6 @@ func (s *serverSpec) server(name, work string) mcpclient.Server {
 	return mcpclient.Server{
 		Name: name, Command: command, Args: s.Args, Env: s.Env, Dir: cmp.Or(s.dir, work),
 		Type: s.Type, URL: s.URL, Headers: s.Headers, Timeout: timeout, Trusted: s.Trusted,
-		Allow: s.Tools.Allow, Deny: s.Tools.Deny,
+		Allow: s.Tools.Allow, Deny: s.Tools.Deny, Secrets: s.hidden,
 	}
 }

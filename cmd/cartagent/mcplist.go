@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/cartagent/cartagent/mcpclient"
+	"github.com/cartagent/cartagent/mcpclient/oauth"
 	"github.com/charmbracelet/log"
 )
 
@@ -41,7 +42,8 @@ type listed struct {
 	Headers []string `json:"headers,omitempty"`
 	Trusted bool     `json:"trusted,omitempty"`
 
-	ready *serverSpec // nil where it cannot be connected
+	ready  *serverSpec // nil where it cannot be connected
+	tokens *oauth.Store
 }
 
 // all lists the servers of the configuration and of the project in the folder, those that are off too, and the folder.
@@ -83,7 +85,19 @@ func (w whichServers) all(c console) (out []*listed, work string, err error) {
 			out = append(out, l)
 		}
 	}
+	store := cfg.tokens()
+	for _, l := range out {
+		l.tokens = store
+	}
 	return out, work, nil
+}
+
+// options are what a client needs to connect to the server.
+func (l *listed) options(c console, logger *log.Logger) mcpclient.Options {
+	return mcpclient.Options{
+		Log: logger, Version: version(),
+		Authorize: signIn(l.tokens, browserAt(c), func(string) serverSpec { return *l.ready }),
+	}
 }
 
 // listed is how a server is shown: as it is written, whatever its variables are.
@@ -114,7 +128,7 @@ func listServers(ctx context.Context, c console, w whichServers, asJSON bool) er
 	var group sync.WaitGroup
 	for _, l := range all {
 		if l.ready != nil {
-			group.Go(func() { l.connect(ctx, work, logger) })
+			group.Go(func() { l.connect(ctx, c, work, logger) })
 		}
 	}
 	group.Wait()
@@ -150,9 +164,9 @@ func (c console) serverLog() *log.Logger {
 }
 
 // connect finds out what the server is, and closes it again.
-func (l *listed) connect(ctx context.Context, work string, logger *log.Logger) {
+func (l *listed) connect(ctx context.Context, c console, work string, logger *log.Logger) {
 	fail := func(err error) { l.State, l.Why = stateFailed, l.ready.conceal(err.Error()) }
-	client, err := mcpclient.Connect(ctx, l.ready.server(l.Name, work), mcpclient.Options{Log: logger, Version: version()})
+	client, err := mcpclient.Connect(ctx, l.ready.server(l.Name, work), l.options(c, logger))
 	if err != nil {
 		fail(err)
 		return

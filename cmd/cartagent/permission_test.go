@@ -106,7 +106,7 @@ func TestC004DeadServersAreNamed(t *testing.T) {
 	assert.Contains(t, report, "| good | connected | modern | 6 |")
 	assert.Contains(t, report, "no licence")
 	assert.Contains(t, report, "| silent |")
-	assert.Contains(t, report, "over HTTP are not supported")
+	assert.Contains(t, report, "| far | failed: connecting to MCP server far")
 	p.until(t, `"id":5`)
 	p.send(t, `{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"/good:catering_reply event=party"}]}}`, session)
 	assert.Contains(t, p.until(t, "people"), "it needs people", "a prompt of a server is a command, and says what it needs")

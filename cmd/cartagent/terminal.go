@@ -150,8 +150,9 @@ func (t *terminal) RequestPermission(ctx context.Context, r *acp.RequestPermissi
 			t.denied.Store(true)
 		}
 		return selected(r, kind), nil
-	case question:
+	case question: // the model is to ask in words, which is no refusal
 		t.console.tell("not answered, since there is no terminal to ask on: " + title)
+		return nil, &acp.Error{Code: acp.CodeInternalError, Message: "there is no terminal to ask on"}
 	default:
 		t.console.tell("refused, since there is no terminal to ask on (--yes allows everything): " + title)
 	}

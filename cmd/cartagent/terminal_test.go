@@ -30,15 +30,19 @@ func TestYesAnswersNoQuestion(t *testing.T) {
 	}{
 		{true, permission, "allow_once", false, ""},
 		{false, permission, "reject_once", true, "refused, since there is no terminal"},
-		{true, question, "none", true, "not answered, since there is no terminal"},
-		{false, question, "none", true, "not answered, since there is no terminal"},
+		{true, question, "", false, "not answered, since there is no terminal"},
+		{false, question, "", false, "not answered, since there is no terminal"},
 	} {
 		var errs bytes.Buffer
 		c := console{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &errs, env: func(string) string { return "" }}
 		term := &terminal{console: c, yes: tc.yes, calls: make(map[acp.ToolCallID]*shownCall)}
 		r, err := term.RequestPermission(t.Context(), &acp.RequestPermissionRequest{Options: tc.options})
-		require.NoError(t, err)
-		assert.Equal(t, acp.Selected{OptionID: tc.want}, r.Outcome)
+		if tc.want == "" {
+			require.ErrorContains(t, err, "there is no terminal to ask on", "it is no answer: the model is to ask in words")
+		} else {
+			require.NoError(t, err)
+			assert.Equal(t, acp.Selected{OptionID: tc.want}, r.Outcome)
+		}
 		assert.Equal(t, tc.denied, term.denied.Load())
 		assert.Contains(t, errs.String(), tc.says)
 	}

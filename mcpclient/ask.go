@@ -1,0 +1,243 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/cartagent/cartagent/loop"
+)
+
+// asked is what a question of a modern server keeps in its State: all that the server wants to know at once, and what
+// goes back along with the answers. Nothing else is kept of the call, so it can go on in another process.
+type asked struct {
+	Round     int      `json:"round"`
+	Questions []wanted `json:"questions"`
+	State     *string  `json:"state,omitempty"`
+}
+
+// wanted is a Question as logs have it.
+type wanted struct {
+	Key     string          `json:"key"`
+	Mode    string          `json:"mode"`
+	Message string          `json:"message"`
+	Schema  json.RawMessage `json:"schema,omitempty"`
+	URL     string          `json:"url,omitempty"`
+}
+
+// id names a question among all of its call.
+func (a asked) id(key string) string { return strconv.Itoa(a.Round) + "/" + key }
+
+// next is the question that has no answer among those, as the loop puts it; nil where all have one.
+func (a asked) next(answers []loop.Answer) (*loop.NeedsAnswer, error) {
+	given := map[string]bool{}
+	for _, v := range answers {
+		given[v.ID] = true
+	}
+	for _, q := range a.Questions {
+		if given[a.id(q.Key)] {
+			continue
+		}
+		state, err := json.Marshal(a)
+		if err != nil {
+			return nil, fmt.Errorf("encoding a question: %w", err)
+		}
+		return &loop.NeedsAnswer{Question: loop.Question{
+			ID: a.id(q.Key), Message: q.Message, Schema: q.Schema, URL: q.URL, State: state,
+		}}, nil
+	}
+	return nil, nil //nolint:nilnil // there is nothing more to ask
+}
+
+// responses are the answers as the server gets them.
+func (a asked) responses(server string, answers []loop.Answer) (map[string]Answer, error) {
+	out := map[string]Answer{}
+	for _, q := range a.Questions {
+		for _, v := range answers {
+			if v.ID != a.id(q.Key) {
+				continue
+			}
+			question := Question{Server: server, Key: q.Key, Mode: q.Mode, Message: q.Message, Schema: q.Schema, URL: q.URL}
+			filled, err := question.Fill(Answer{Action: string(v.Action), Content: v.Content})
+			if err != nil {
+				return nil, err
+			}
+			out[q.Key] = filled
+		}
+	}
+	return out, nil
+}
+
+// play makes the call of a job, or goes on with it by the answers that the job has. What the server wants to know comes
+// back as a *loop.NeedsAnswer.
+func (c *Client) play(ctx context.Context, j loop.Job, p CallParams) (json.RawMessage, error) {
+	if !c.asks {
+		return c.run(ctx, p)
+	}
+	if !c.conn.modern.Load() {
+		return c.talk(ctx, j, p)
+	}
+	var before asked
+	if n := len(j.Answers); n > 0 {
+		if err := json.Unmarshal(j.Answers[n-1].State, &before); err != nil {
+			return nil, fmt.Errorf("server %s: what it has asked cannot be read any more; call again: %w", c.server.Name, err)
+		}
+		needs, err := before.next(j.Answers)
+		if err != nil || needs != nil {
+			return nil, errors.Join(err, asError(needs))
+		}
+		if p.Responses, err = before.responses(c.server.Name, j.Answers); err != nil {
+			return nil, err
+		}
+		p.State = before.State
+	}
+	pause := roundPause
+	for round := before.Round + 1; round <= maxRounds; round++ {
+		raw, in, err := c.round(ctx, retry{responses: p.Responses, state: p.State}, p.Safe, c.caller(p))
+		if err != nil || in == nil {
+			return raw, err
+		}
+		if len(in.Questions) > 0 {
+			return nil, c.needs(*in, round)
+		}
+		p.Responses, p.State = nil, in.State
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+		pause = min(2*pause, longestStop)
+	}
+	return nil, fmt.Errorf("server %s: %w: it has asked %d times and is not done", c.server.Name, ErrInput, maxRounds)
+}
+
+func asError(n *loop.NeedsAnswer) error {
+	if n == nil {
+		return nil
+	}
+	return n
+}
+
+// needs is the first of the questions, as an error.
+func (c *Client) needs(in Input, round int) error {
+	a := asked{Round: round, State: in.State}
+	for _, q := range in.Questions {
+		a.Questions = append(a.Questions, wanted{Key: q.Key, Mode: q.Mode, Message: q.Message, Schema: q.Schema, URL: q.URL})
+	}
+	needs, err := a.next(nil)
+	return errors.Join(err, asError(needs))
+}
+
+// talks are the calls under way of a server of the handshake era, which asks while it works on one.
+type talks struct {
+	group sync.WaitGroup
+	mu    sync.Mutex
+	list  []*talk
+}
+
+// talk is a call that goes on while the loop asks the person.
+type talk struct {
+	callID    string
+	questions chan talked
+	waits     chan Answer // of the question that was put; nil where none was
+	number    int         // of that question
+	done      chan struct{}
+	raw       json.RawMessage // with err, once done is closed
+	err       error
+}
+
+type talked struct {
+	Question
+	answer chan Answer
+}
+
+// errTalkGone is why an answer comes too late for a server of the handshake era.
+var errTalkGone = errors.New("who asked is gone, and the call with it; whether it took effect is not known")
+
+// talk is play for servers of the handshake era. The call goes on while the person is asked, and ends with the turn.
+func (c *Client) talk(ctx context.Context, j loop.Job, p CallParams) (json.RawMessage, error) {
+	t := c.talks.find(j.Call.ID)
+	switch n := len(j.Answers); {
+	case n == 0 && t == nil:
+		t = c.talks.begin(j.Call.ID)
+		c.talks.group.Go(func() {
+			defer c.talks.end(t)
+			t.raw, t.err = c.run(ctx, p)
+		})
+	case n == 0 || t == nil || t.waits == nil:
+		return nil, fmt.Errorf("server %s: %w", c.server.Name, errTalkGone)
+	default:
+		a := j.Answers[n-1]
+		t.waits <- Answer{Action: string(a.Action), Content: a.Content}
+		t.waits = nil
+	}
+	select {
+	case <-t.done:
+		return t.raw, t.err
+	case q := <-t.questions:
+		t.waits = q.answer
+		t.number++
+		return nil, &loop.NeedsAnswer{Question: loop.Question{
+			ID: strconv.Itoa(t.number), Message: q.Message, Schema: q.Schema, URL: q.URL, Fleeting: true,
+		}}
+	}
+}
+
+func (t *talks) find(callID string) *talk {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.list {
+		if one.callID == callID {
+			return one
+		}
+	}
+	return nil
+}
+
+func (t *talks) begin(callID string) *talk {
+	one := &talk{callID: callID, questions: make(chan talked), done: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.list = append(t.list, one)
+	return one
+}
+
+func (t *talks) end(one *talk) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, other := range t.list {
+		if other == one {
+			t.list = append(t.list[:i:i], t.list[i+1:]...)
+		}
+	}
+	close(one.done)
+}
+
+// elicit takes a question to the loop, by way of the call that it must be about. A server does not say which that is: it
+// is the latest one. One that asks while no call is under way is told that nobody chose.
+func (t *talks) elicit(ctx context.Context, q Question) (Answer, error) {
+	t.mu.Lock()
+	if len(t.list) == 0 {
+		t.mu.Unlock()
+		return Answer{Action: ActionCancel}, nil
+	}
+	one := t.list[len(t.list)-1]
+	t.mu.Unlock()
+	answer := make(chan Answer, 1)
+	select {
+	case one.questions <- talked{q, answer}:
+	case <-one.done:
+		return Answer{Action: ActionCancel}, nil
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+	select {
+	case a := <-answer:
+		return a, nil
+	case <-one.done:
+		return Answer{Action: ActionCancel}, nil
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+}

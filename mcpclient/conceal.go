@@ -1,0 +1,41 @@
+package mcpclient
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Conceal takes the server's secrets from a text.
+func (s Server) Conceal(text string) string {
+	const least = 4 // shorter ones are no secrets, and too much would be gone with them
+	secrets := slices.DeleteFunc(slices.Clone(s.Secrets), func(v string) bool { return len(v) < least })
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, v := range secrets {
+		text = strings.ReplaceAll(text, v, "…")
+	}
+	return text
+}
+
+// concealed is an error without the server's secrets in its text.
+type concealed struct {
+	err  error
+	text string
+}
+
+func (s Server) conceal(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if clean := s.Conceal(text); clean != text {
+		return &concealed{err, clean}
+	}
+	return err
+}
+
+// Error is the text that may be shown.
+func (c *concealed) Error() string { return c.text }
+
+// Unwrap gives the error as it was, to tell it by.
+func (c *concealed) Unwrap() error { return c.err }

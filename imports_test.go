@@ -32,7 +32,7 @@ func allowed() map[string][]string {
 		"llm/anthropic":       {"loop", "llm", logger, "github.com/anthropics/anthropic-sdk-go"},
 		"llm/openai":          {"loop", "llm", logger, "github.com/openai/openai-go"},
 		"session":             {"loop", logger, "golang.org/x/sys"},
-		"cart":                {logger},
+		"cart":                {logger, "modernc.org/sqlite"},
 		"internal/transcript": {"loop", "golang.org/x/tools"},
 		"cmd/cartagent": {
 			"acp", "loop", "agent", "tools", "skills", "mcpclient", "llm", "session", "cart", "internal/transcript",

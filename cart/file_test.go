@@ -84,9 +84,9 @@ func killedCart(c *customer) {
 	t := c.t
 	path := filepath.Join(t.TempDir(), "orders.db")
 	random := rand.New(rand.NewPCG(3, 4))
-	const rounds = 15
+	const rounds = 9
+	p := startProcess(t, path)
 	for round := range rounds {
-		p := startProcess(t, path)
 		order := p.fills(t)
 		p.kill(t) // between two calls
 
@@ -110,8 +110,8 @@ func killedCart(c *customer) {
 		if told != nil {
 			assert.Equal(t, told, got, "what was told is so")
 		}
-		p.end(t)
 	}
+	p.end(t)
 	all := everything(t, path)
 	assert.Len(t, all, rounds)
 	for k, o := range all {
@@ -303,13 +303,15 @@ func TestFileLeavesOutWhatWasCancelled(t *testing.T) {
 	release := hold(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
+	var reply Reply
+	var err error
 	wg.Go(func() {
-		reply, err := book.take(ctx, parse([]byte(modern(7, "tools/call", `"name":"place_order","arguments":{"order":"h"}`, "{}"))), env)
-		assert.ErrorIs(t, err, context.Canceled)
-		assert.Equal(t, codeInternal, reply.Error.Code)
+		reply, err = book.take(ctx, parse([]byte(modern(7, "tools/call", `"name":"place_order","arguments":{"order":"h"}`, "{}"))), env)
 	})
 	cancel()
 	wg.Wait()
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, codeInternal, reply.Error.Code)
 	assert.Equal(t, "open", answers(t, book, env, "get_order", `{"order":"h"}`)["structuredContent"].(map[string]any)["status"], "looking needs no turn")
 	release()
 	got := answers(t, book, env, "cancel_order", `{"order":"h"}`)["structuredContent"].(map[string]any)

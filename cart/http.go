@@ -153,7 +153,7 @@ func (s *httpShell) answer(w http.ResponseWriter, r *http.Request, caller string
 	case reply.Silent():
 		w.WriteHeader(http.StatusAccepted)
 		return
-	case reply.Error != nil && !(legacy && req.fault == nil):
+	case reply.Error != nil && (!legacy || req.fault != nil): // that era's clients read errors with status 200 only
 		status = statusOf(reply.Error)
 	}
 	s.send(w, status, reply)

@@ -177,7 +177,7 @@ func asksSize(c *customer) {
 			"properties":{"size":{"type":"string","title":"Size","enum":["small","medium","large"]}},"required":["size"]}}}}}`), result)
 		assert.Empty(t, c.changed)
 
-		params += `,"inputResponses":{"size":{"action":"accept","content":{"size":"medium"}},"other":{"action":"decline"}}`
+		params += `,"inputResponses":{"size":{"action":"accept","content":{"size":"medium"}},"other":{"action":"decline"}},"requestState":"made up"`
 		result = resultOf(t, c.ask("tools/call", params))
 		assert.Equal(t, "complete", result["resultType"])
 		assert.Equal(t, decoded(t, fmt.Sprintf(`{"order":%q,"lines":[{"item":"latte","size":"medium","cents":475}],"totalCents":475}`, order)),

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -30,10 +33,10 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	out := &servers{states: refused}
 	out.join(ctx, p, mcpclient.Unique(wanted))
 	if s.Model == offlineModel && !out.takesOrders() {
-		if own, err := p.own(); err != nil {
+		if cart, err := p.cart(s.Roots[0]); err != nil {
 			out.states = append(out.states, agent.Server{Name: "cart", Why: err.Error()})
 		} else {
-			out.join(ctx, p, []mcpclient.Server{{Name: "cart", Command: own, Args: []string{"cart"}, Dir: s.Roots[0], Trusted: true}})
+			out.join(ctx, p, []mcpclient.Server{cart})
 		}
 	}
 	if len(out.clients) > 0 {
@@ -50,6 +53,27 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 		}
 	}
 	return out
+}
+
+// cart is the offline model's cart. Its orders are in the state folder, so they outlive the session, and their numbers go on
+// from one session to the next, whichever process takes the order.
+func (p *program) cart(dir string) (mcpclient.Server, error) {
+	own, err := p.own()
+	if err != nil {
+		return mcpclient.Server{}, err
+	}
+	args := []string{"cart"}
+	if p.cfg.state != "" {
+		state, err := filepath.Abs(p.cfg.state) // the cart runs in another folder
+		if err != nil {
+			return mcpclient.Server{}, fmt.Errorf("finding the state folder: %w", err)
+		}
+		if err := os.MkdirAll(state, 0o700); err != nil {
+			return mcpclient.Server{}, fmt.Errorf("making the state folder: %w", err)
+		}
+		args = append(args, "--store", filepath.Join(state, "cart.db"))
+	}
+	return mcpclient.Server{Name: "cart", Command: own, Args: args, Dir: dir, Trusted: true}, nil
 }
 
 // wanted lists the servers to connect, in a stable order, and those that cannot be.

@@ -15,6 +15,7 @@ import (
 const (
 	busyFor  = 10 * time.Second // how long another cart may hold the file
 	maxBatch = 256              // messages that share a transaction
+	maxConns = 5                // the writer's, and those that look
 )
 
 // File is a book in an SQLite file. What it has kept survives the process and the machine; several carts may share one
@@ -55,6 +56,8 @@ func OpenFile(ctx context.Context, path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the orders: %w", explain(path, err))
 	}
+	db.SetMaxOpenConns(maxConns)
+	db.SetMaxIdleConns(maxConns)
 	f := &File{path: path, db: db, turns: make(chan *fileTurn)}
 	if err := f.begin(ctx); err != nil {
 		return nil, fmt.Errorf("opening the orders: %w", errors.Join(explain(path, err), db.Close()))

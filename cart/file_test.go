@@ -365,5 +365,10 @@ func TestFileIsItsOwnersAlone(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), suffix)
 	}
+	var synchronous int
+	var journal string
+	require.NoError(t, book.db.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&synchronous))
+	require.NoError(t, book.db.QueryRowContext(t.Context(), "PRAGMA journal_mode").Scan(&journal))
+	assert.Equal(t, "2 wal", fmt.Sprint(synchronous, " ", journal), "a commit waits for the disk")
 	require.NoError(t, book.Close())
 }

@@ -441,25 +441,19 @@ func TestServeHTTPEndsWithItsContext(t *testing.T) {
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- ServeHTTP(ctx, listener, Options{Book: book}, HTTPOptions{}) }()
+	arrived := make(chan struct{}, 9)
+	handle := func() string { arrived <- struct{}{}; return "h" } // each message that is answered takes one along
+	go func() { ended <- ServeHTTP(ctx, listener, Options{Book: book, NewHandle: handle}, HTTPOptions{}) }()
 	url := "http://" + listener.Addr().String() + endpoint
 	assert.Equal(t, 200, post{message: modern(7, "tools/list", "", "{}")}.send(t, t.Context(), url).status)
+	<-arrived
 
 	release := hold(t, path)
 	var wg sync.WaitGroup
-	waiting := make(chan struct{})
 	wg.Go(func() {
-		close(waiting)
 		assert.Equal(t, 200, post{message: modern(7, "tools/call", `"name":"create_order"`, "{}")}.send(t, t.Context(), url).status)
 	})
-	<-waiting
-	// The request is under way once the writer cannot be given another turn at once.
-	for begun := false; !begun; {
-		probe, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		_, err := book.take(probe, parse([]byte(modern(8, "tools/call", `"name":"cancel_order","arguments":{"order":"none"}`, "{}"))), Env{Caller: "x", Now: start})
-		begun = err != nil
-		cancel()
-	}
+	<-arrived
 	stop()
 	release()
 	require.NoError(t, <-ended)

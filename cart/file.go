@@ -19,7 +19,7 @@ const (
 )
 
 // File is a book in an SQLite file. What it has kept survives the process and the machine; several carts may share one
-// file, and number their orders alike.
+// file, and no two of their orders get the same number.
 //
 // Messages that wait at the same time share a transaction, so that one write to the disk is enough for all of them. Each
 // is answered from the orders that it can touch and no others, and what it changed is written as a few rows.
@@ -207,7 +207,7 @@ func (f *File) transact(ctx context.Context, conn *sql.Conn, s *statements, batc
 		if t.err = t.gone(); t.err != nil {
 			continue
 		}
-		if err := s.handle(ctx, t); err != nil {
+		if err := apart(ctx, conn, s, t); err != nil {
 			return errors.Join(err, undo(ctx, conn))
 		}
 	}
@@ -215,6 +215,20 @@ func (f *File) transact(ctx context.Context, conn *sql.Conn, s *statements, batc
 		return errors.Join(err, undo(ctx, conn))
 	}
 	return nil
+}
+
+// apart handles one message so that its failure is its own, and does not undo those before it. The error is for all.
+func apart(ctx context.Context, conn *sql.Conn, s *statements, t *fileTurn) error {
+	if _, err := conn.ExecContext(ctx, "SAVEPOINT message"); err != nil {
+		return err
+	}
+	if t.err = s.handle(ctx, t); t.err != nil {
+		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK TO message"); err != nil {
+			return errors.Join(t.err, err) // SQLite has given the transaction up, as it does when the disk fails
+		}
+	}
+	_, err := conn.ExecContext(ctx, "RELEASE message")
+	return err
 }
 
 // undo ends the transaction as if it had not been. SQLite has done so by itself after some errors.

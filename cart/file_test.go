@@ -36,19 +36,29 @@ func answers(t *testing.T, b Book, env Env, tool, args string) map[string]any {
 // everything is all orders of a file, read by nothing but SQL.
 func everything(t *testing.T, path string) map[Key]Order {
 	t.Helper()
+	all := map[Key]Order{}
+	for k, body := range bodies(t, path) {
+		o, err := readOrder(k, body)
+		require.NoError(t, err)
+		all[k] = o
+	}
+	return all
+}
+
+func bodies(t *testing.T, path string) map[Key][]byte {
+	t.Helper()
 	db, err := sql.Open("sqlite", dataSource(path))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	rows, err := db.QueryContext(t.Context(), "SELECT caller, handle, body FROM orders")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rows.Close()) }()
-	all := map[Key]Order{}
+	all := map[Key][]byte{}
 	for rows.Next() {
 		var k Key
 		var body []byte
 		require.NoError(t, rows.Scan(&k.Caller, &k.Handle, &body))
-		all[k], err = readOrder(k, body)
-		require.NoError(t, err)
+		all[k] = body
 	}
 	require.NoError(t, rows.Err())
 	return all
@@ -346,8 +356,20 @@ func TestFileSaysWhatFails(t *testing.T) {
 	assert.Len(t, everything(t, path)[Key{"ada", "h"}].Lines, 1)
 
 	spoil(`UPDATE orders SET body = 'x'`)
-	_, err = book.take(t.Context(), add, env)
-	require.ErrorContains(t, err, "is damaged")
+	release := hold(t, path) // so that both wait for the same turn
+	var wg sync.WaitGroup
+	var damaged, sound error
+	wg.Go(func() { _, damaged = book.take(t.Context(), add, env) })
+	wg.Go(func() {
+		other := env
+		other.Caller = "bob"
+		_, sound = book.take(t.Context(), parse([]byte(modern(7, "tools/call", `"name":"create_order"`, "{}"))), other)
+	})
+	release()
+	wg.Wait()
+	require.ErrorContains(t, damaged, "is damaged")
+	require.NoError(t, sound, "the trouble of one order is not that of another")
+	assert.Contains(t, bodies(t, path), Key{"bob", "h"})
 	require.NoError(t, db.Close())
 	require.NoError(t, book.Close())
 }

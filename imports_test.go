@@ -36,7 +36,7 @@ func allowed() map[string][]string {
 		"llm/openai":           {"loop", "llm", logger, "github.com/openai/openai-go"},
 		"llm/internal/llmtest": {"loop", "github.com/stretchr/testify"},
 		"session":              {"loop", logger, "golang.org/x/sys"},
-		"cart":                 {logger},
+		"cart":                 {logger, "modernc.org/sqlite"},
 		"internal/transcript":  {"loop", "golang.org/x/tools"},
 		"cmd/cartagent": {
 			"acp", "loop", "agent", "tools", "skills", "mcpclient", "mcpclient/oauth", "llm", "session", "cart", "internal/transcript",

@@ -153,3 +153,60 @@ Feature: The coffee cart's tool server
     When a client opens with initialize
     Then its requests need no _meta, and its results have what its revision knows
     And a request that names its version in _meta is answered as ever, from the same orders
+
+  Scenario: Orders outlive the cart that took them
+    Given a cart that keeps its orders in a file
+    When it ends and another is started on the file
+    Then orders, numbers and idempotency keys go on, and nobody but the owner can read the file
+
+  Scenario: A cart that is killed has placed an order once or not at all
+    Given an order on a cart that keeps its orders in a file
+    When the process is killed between two calls, or while it places the order
+    And place_order is sent to the next one with the same idempotency key
+    Then one order is placed, and what was told before is still so
+
+  Scenario: Two carts on one file number no two orders alike
+    Given two processes on one file
+    When both take orders at the same time
+    Then none is lost, every number is given once, and each knows the other's idempotency keys
+
+  Scenario: A file that is not the cart's is refused and stays as it was
+    When a cart is started on a text, another program's database, a damaged file or a newer cart's
+    Then it says which of these it is and what to do
+
+  Scenario: A client orders over HTTP
+    When a client posts its messages to /mcp
+    Then results come as JSON, and an error has the status that goes with it
+
+  Scenario: There are no sessions over HTTP
+    When a client sends GET, DELETE or any method but POST
+    Then it gets 405, and session headers are ignored
+
+  Scenario: A request whose headers differ from its message is refused
+    When Mcp-Method, Mcp-Name or MCP-Protocol-Version is missing, twice there or unlike the message
+    Then the client gets 400 and error -32020, and no tool has run
+
+  Scenario: A page of another site is refused
+    When a browser's page of another origin, or under another host name, posts a message
+    Then it gets 403
+
+  Scenario: Each token has orders of its own
+    Given a cart that wants bearer tokens
+    When a request comes without one of them
+    Then it gets 401 and where the cart is described as an OAuth resource
+    And an order opens by the tokens of the one who started it only
+
+  Scenario: A caller who calls too often is told when to try again
+    Given a cart that allows 3 calls a minute
+    When a caller makes a fourth
+    Then it gets 429 with Retry-After, and other callers are not held up
+
+  Scenario: A client that goes away has ordered nothing
+    Given a place_order that waits for its turn
+    When its client closes the connection
+    Then the order is not placed
+
+  Scenario: A client of the handshake era orders over HTTP where the cart allows it
+    Given a cart that also answers the handshake era
+    When a client posts initialize, and then requests with that era's header
+    Then they are answered without a session, and errors come with status 200 as that era's clients expect

@@ -56,17 +56,22 @@ func (s Store) refuseParams(format string) step {
 // Handle answers one message: it returns the store that follows and the reply. It is pure and total. The store it was
 // given stays as it was, any bytes are a message, and the same arguments give the same answer.
 func Handle(store Store, message json.RawMessage, env Env) (Store, Reply) {
-	req, failure := parse(message)
-	reply := Reply{JSONRPC: "2.0", ID: req.id, Method: req.method, Error: failure}
-	if failure != nil || req.silent {
+	return parse(message).handle(store, env)
+}
+
+// handle is Handle for a message that was read already.
+func (r request) handle(store Store, env Env) (Store, Reply) {
+	reply := r.reply()
+	reply.Error = r.fault
+	if r.fault != nil || r.silent {
 		return store, reply
 	}
 	env = env.withDefaults()
 	var next step
-	if req.isLegacy(env) {
-		next = handleLegacy(store, req, env)
+	if r.isLegacy(env) {
+		next = handleLegacy(store, r, env)
 	} else {
-		next = handleModern(store, req, env)
+		next = handleModern(store, r, env)
 	}
 	reply.Error = next.failure
 	reply.Changed = next.changed
@@ -75,6 +80,9 @@ func Handle(store Store, message json.RawMessage, env Env) (Store, Reply) {
 	}
 	return next.store, reply
 }
+
+// reply is one to r that says nothing yet.
+func (r request) reply() Reply { return Reply{JSONRPC: "2.0", ID: r.id, Method: r.method} }
 
 // handleModern answers a request of revision 2026-07-28, which says itself which version it speaks.
 func handleModern(store Store, req request, env Env) step {
@@ -87,6 +95,7 @@ func handleModern(store Store, req request, env Env) step {
 	}
 	capabilities, failure := checkMeta(req.params)
 	if failure != nil {
+		failure.meta = true
 		return store.refuse(failure)
 	}
 	next := dispatch(store, req, env, capabilities)

@@ -21,20 +21,26 @@ type call struct {
 }
 
 func callTool(store Store, params object, env Env, capabilities object) step {
+	t, args, failure := called(params)
+	if failure != nil {
+		return store.refuse(failure)
+	}
+	return t.run(call{store, env, args, params, capabilities})
+}
+
+// called is the tool that a tools/call names, and its arguments.
+func called(params object) (tool, arguments, *Error) {
 	name, ok := asString(params["name"])
 	if !ok {
-		return store.refuseParams("tools/call needs name, a string from tools/list")
+		return tool{}, arguments{}, fail(codeInvalidParams, "tools/call needs name, a string from tools/list")
 	}
 	all := tools()
 	i := slices.IndexFunc(all, func(t tool) bool { return t.name == name })
 	if i < 0 {
-		return store.refuse(fail(codeInvalidParams, "Unknown tool: %s; tools/list names those there are", clip(name)))
+		return tool{}, arguments{}, fail(codeInvalidParams, "Unknown tool: %s; tools/list names those there are", clip(name))
 	}
 	args, failure := check(name, all[i].params, params["arguments"])
-	if failure != nil {
-		return store.refuse(failure)
-	}
-	return all[i].run(call{store, env, args, params, capabilities})
+	return all[i], args, failure
 }
 
 func (c call) key() Key { return Key{c.env.Caller, c.args.strings["order"]} }
@@ -125,7 +131,7 @@ func createOrder(c call) step {
 		return c.store.refuse(fail(codeInternal, "No fresh handle for a new order; nothing was started, try again"))
 	}
 	var gone []Key
-	c.store, gone = c.store.forget(c.env.Now - c.env.Expire.Milliseconds() - remember.Milliseconds())
+	c.store, gone = c.store.forget(c.forgotten())
 	c.store = c.store.with(key, Order{StartedAt: c.env.Now, Status: Open})
 	next := c.done(struct {
 		Order string `json:"order"`

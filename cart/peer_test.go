@@ -39,17 +39,31 @@ func peerCall(t *testing.T, cs *mcp.ClientSession, tool string, args map[string]
 	return result
 }
 
+// accepting are the options of a client whose person chooses that size, and the questions it was asked.
+func accepting(size string, asked *[]string) *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{},
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			if asked != nil {
+				*asked = append(*asked, r.Params.Message)
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"size": size}}, nil
+		},
+	}
+}
+
 func TestPeerOrders(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	cs := connect(t, Options{}, &mcp.ClientOptions{
-		Capabilities: &mcp.ClientCapabilities{},
-		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			asked = append(asked, r.Params.Message)
-			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"size": "medium"}}, nil
-		},
-	}, nil)
+	cs := connect(t, Options{}, accepting("medium", &asked), nil)
 	assert.Equal(t, Version, cs.InitializeResult().ProtocolVersion)
+	orderAsPeer(t, cs)
+	assert.Equal(t, []string{"Which size of latte (small $4.00, medium $4.75, large $5.50)?"}, asked)
+}
+
+// orderAsPeer has a client whose person chooses a medium size see and use all that the cart has.
+func orderAsPeer(t *testing.T, cs *mcp.ClientSession) {
+	t.Helper()
 	assert.Contains(t, cs.InitializeResult().Instructions, "create_order")
 
 	var names []string
@@ -64,7 +78,6 @@ func TestPeerOrders(t *testing.T) {
 	order := made["order"]
 	added := peerCall(t, cs, "add_item", map[string]any{"order": order, "item": "latte"})
 	assert.False(t, added.IsError)
-	assert.Equal(t, []string{"Which size of latte (small $4.00, medium $4.75, large $5.50)?"}, asked)
 	assert.True(t, peerCall(t, cs, "add_item", map[string]any{"order": order, "item": "cardamom bun"}).IsError)
 
 	want := map[string]any{
@@ -98,6 +111,12 @@ func TestPeerOfTheHandshakeEraOrders(t *testing.T) {
 	cs := connect(t, Options{Legacy: true}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}},
 		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	assert.Equal(t, "2025-11-25", cs.InitializeResult().ProtocolVersion)
+	orderAsOldPeer(t, cs)
+}
+
+// orderAsOldPeer orders as clients did before 2026-07-28.
+func orderAsOldPeer(t *testing.T, cs *mcp.ClientSession) {
+	t.Helper()
 	require.NoError(t, cs.Ping(t.Context(), nil))
 	made, ok := peerCall(t, cs, "create_order", nil).StructuredContent.(map[string]any)
 	require.True(t, ok)

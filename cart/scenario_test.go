@@ -79,6 +79,18 @@ func scenarios() []scenario {
 		{"A notification gets no reply", notification},
 		{"A batch is refused", batch},
 		{"A client of the handshake era orders where the cart allows it", legacyEra},
+		{"Orders outlive the cart that took them", outlivesCart},
+		{"A cart that is killed has placed an order once or not at all", killedCart},
+		{"Two carts on one file number no two orders alike", twoCarts},
+		{"A file that is not the cart's is refused and stays as it was", foreignFile},
+		{"A client orders over HTTP", ordersOverHTTP},
+		{"There are no sessions over HTTP", noSessions},
+		{"A request whose headers differ from its message is refused", headersDiffer},
+		{"A page of another site is refused", otherSite},
+		{"Each token has orders of its own", callersByToken},
+		{"A caller who calls too often is told when to try again", tooOften},
+		{"A client that goes away has ordered nothing", goesAway},
+		{"A client of the handshake era orders over HTTP where the cart allows it", legacyOverHTTP},
 	}
 }
 
@@ -165,7 +177,7 @@ func asksSize(c *customer) {
 			"properties":{"size":{"type":"string","title":"Size","enum":["small","medium","large"]}},"required":["size"]}}}}}`), result)
 		assert.Empty(t, c.changed)
 
-		params += `,"inputResponses":{"size":{"action":"accept","content":{"size":"medium"}},"other":{"action":"decline"}}`
+		params += `,"inputResponses":{"size":{"action":"accept","content":{"size":"medium"}},"other":{"action":"decline"}},"requestState":"made up"`
 		result = resultOf(t, c.ask("tools/call", params))
 		assert.Equal(t, "complete", result["resultType"])
 		assert.Equal(t, decoded(t, fmt.Sprintf(`{"order":%q,"lines":[{"item":"latte","size":"medium","cents":475}],"totalCents":475}`, order)),

@@ -18,7 +18,8 @@ const maxLine = 16 << 20
 
 // Options are the shell's settings. The zero value serves the default menu to the caller "local".
 type Options struct {
-	Caller    string           // whose orders these are; "" for "local"
+	Caller    string           // whose orders these are where nothing else tells; "" for "local"
+	Book      Book             // where the orders are kept; nil for a [Memory] that ends with the shell
 	Menu      Menu             // nil for DefaultMenu
 	Expire    time.Duration    // how long an order stays open; 0 for DefaultExpire
 	Legacy    bool             // also answer clients of the handshake era
@@ -30,6 +31,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Caller == "" {
 		o.Caller = "local"
+	}
+	if o.Book == nil {
+		o.Book = &Memory{}
 	}
 	if o.Menu == nil {
 		o.Menu = DefaultMenu()
@@ -46,8 +50,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Serve is the cart over stdio: one JSON-RPC message a line on in, one reply a line on out. It answers in order, keeps
-// the orders until it returns, and returns nil at the end of in or of ctx; an error means that in or out failed. A read
+// env is what the core is told along with a message.
+func (o Options) env(caller string, opened bool) Env {
+	return Env{
+		Caller: caller, Now: o.Now().UnixMilli(), Handle: o.NewHandle(),
+		Menu: o.Menu, Expire: o.Expire, Legacy: o.Legacy, Opened: opened,
+	}
+}
+
+// Serve is the cart over stdio: one JSON-RPC message a line on in, one reply a line on out. It answers in order, each
+// message once what it did is kept, and returns nil at the end of in or of ctx; an error means that in or out failed. A read
 // that is under way when ctx ends is left to end by itself: close in if it must not linger.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	o = o.withDefaults()
@@ -55,7 +67,6 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	defer stop()
 	lines := make(chan line)
 	go readLines(ctx, bufio.NewReaderSize(in, 64<<10), maxLine, lines)
-	var store Store
 	var opened bool
 	for {
 		var l line
@@ -70,15 +81,13 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		case l.err != nil && !errors.Is(l.err, errLongLine):
 			return fmt.Errorf("reading a message: %w", l.err)
 		}
-		var reply Reply
+		req := parse(l.text)
 		if l.err != nil {
-			reply = Reply{JSONRPC: "2.0", Error: fail(codeInvalidRequest, "Invalid Request: a message may have at most %d bytes", maxLine)}
-		} else {
-			env := Env{
-				Caller: o.Caller, Now: o.Now().UnixMilli(), Handle: o.NewHandle(),
-				Menu: o.Menu, Expire: o.Expire, Legacy: o.Legacy, Opened: opened,
-			}
-			store, reply = Handle(store, l.text, env)
+			req = request{fault: fail(codeInvalidRequest, "Invalid Request: a message may have at most %d bytes", maxLine)}
+		}
+		reply, err := o.Book.take(ctx, req, o.env(o.Caller, opened))
+		if err != nil {
+			o.Log.Error("message", "method", clip(reply.Method), "err", err)
 		}
 		opened = opened || (o.Legacy && reply.Method == "initialize" && reply.Result != nil)
 		o.Log.Info("message", "method", clip(reply.Method), "outcome", outcomeOf(reply))

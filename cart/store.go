@@ -106,11 +106,13 @@ func (s Store) with(k Key, o Order) Store {
 	return s
 }
 
+// forgetAtOnce is how many orders one message forgets at most.
+const forgetAtOnce = 4
+
 // forget drops the oldest drafts that began before the given time, a few at a time, and names them.
 func (s Store) forget(before int64) (Store, []Key) {
-	const atOnce = 4
 	var gone []Key
-	for range atOnce {
+	for range forgetAtOnce {
 		oldest := s.drafts.first()
 		if oldest == nil || oldest.key.started >= before {
 			break

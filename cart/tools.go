@@ -13,6 +13,7 @@ type tool struct {
 	output      func() body
 	hints       hints
 	honoursKey  bool // sends of one idempotency key act once
+	reach       func(call) reach
 	run         func(call) step
 }
 
@@ -39,7 +40,7 @@ func tools() []tool {
 				return fmt.Sprintf("Start an empty pickup order. Returns its handle, which every other tool takes as `order`. "+
 					"Nothing is made or charged until place_order. The order expires after %s if it is not placed.", spoken(e.Expire))
 			},
-			output: handleSchema, run: createOrder,
+			output: handleSchema, reach: startReach, run: createOrder,
 		},
 		{
 			name: "add_item", title: "Add an item to an order",
@@ -50,20 +51,20 @@ func tools() []tool {
 				{name: "item", about: "The item's name as on today's menu; case does not matter.", required: true},
 				{name: "size", about: "The size of a drink. Never guess it.", sized: true},
 			},
-			output: linesSchema, run: addItem,
+			output: linesSchema, reach: changeReach, run: addItem,
 		},
 		{
 			name: "remove_item", title: "Remove a line from an order",
 			about: says("Take one line off an open order. Lines are counted from 1 in the order that the last answer showed them, " +
 				"and those below move up. Returns the lines that are left and the total in cents."),
 			params: []param{orderParam(), {name: "line", about: "Which line to remove; the first is 1.", required: true, integer: true}},
-			output: linesSchema, hints: hints{Destructive: true}, run: removeItem,
+			output: linesSchema, hints: hints{Destructive: true}, reach: changeReach, run: removeItem,
 		},
 		{
 			name: "get_order", title: "Look at an order",
 			about:  says("Show an order's lines, its total in cents and its status: open, placed (with its number) or cancelled. Changes nothing."),
 			params: []param{orderParam()},
-			output: statusSchema, hints: hints{ReadOnly: true, Idempotent: true}, run: getOrder,
+			output: statusSchema, hints: hints{ReadOnly: true, Idempotent: true}, reach: lookReach, run: getOrder,
 		},
 		{
 			name: "place_order", title: "Place an order",
@@ -74,13 +75,13 @@ func tools() []tool {
 				{name: "name", about: "The name to call out at pickup.", most: maxNameRunes},
 				{name: "idempotency_key", about: "Any text that is new for each order. Calls with the same key place the order once and get the same answer.", least: 1, most: maxKeyRunes},
 			},
-			output: placedSchema, hints: hints{Destructive: true, Idempotent: true}, honoursKey: true, run: placeOrder,
+			output: placedSchema, hints: hints{Destructive: true, Idempotent: true}, honoursKey: true, reach: placeReach, run: placeOrder,
 		},
 		{
 			name: "cancel_order", title: "Cancel an order",
 			about:  says("Give up an order that was not placed. It cannot be opened again; cancelling it twice does no harm. Returns what was on it."),
 			params: []param{orderParam()},
-			output: statusSchema, hints: hints{Destructive: true, Idempotent: true}, run: cancelOrder,
+			output: statusSchema, hints: hints{Destructive: true, Idempotent: true}, reach: changeReach, run: cancelOrder,
 		},
 	}
 }

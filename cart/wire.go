@@ -31,8 +31,10 @@ const (
 	codeMethodNotFound     = -32601
 	codeInvalidParams      = -32602
 	codeInternal           = -32603
+	codeHeaderMismatch     = -32020
 	codeUnsupportedVersion = -32022
 	codeLegacyNotFound     = -32002
+	codeTooMany            = 429 // the cart's own: outside of what JSON-RPC and MCP reserve
 )
 
 // Reply is what one message is answered with. It marshals to the JSON-RPC response; a [Reply.Silent] one is not sent.
@@ -54,6 +56,8 @@ type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
+
+	meta bool // the request's _meta is at fault, which over HTTP has a status of its own
 }
 
 // body is a result under construction; object is a decoded JSON object, whose names match with case.
@@ -66,26 +70,29 @@ func fail(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// A request is a message that was understood. A silent one is a notification or a response.
+// A request is a message that was read. A silent one is a notification or a response. One with a fault was not understood,
+// and has the id and the method that could be read all the same.
 type request struct {
-	id     json.RawMessage
-	method string
-	params object
-	silent bool
+	id       json.RawMessage
+	method   string
+	params   object
+	silent   bool
+	response bool
+	fault    *Error
 }
 
-// parse reads one message. Where it fails the request still has the id and the method that could be read.
-func parse(message []byte) (request, *Error) {
+// parse reads one message.
+func parse(message []byte) request {
 	message = bytes.TrimSpace(message)
 	if !json.Valid(message) || !utf8.Valid(message) {
-		return request{}, fail(codeParse, "Parse error: a message is one JSON object in UTF-8")
+		return request{fault: fail(codeParse, "Parse error: a message is one JSON object in UTF-8")}
 	}
 	if message[0] == '[' {
-		return request{}, fail(codeInvalidRequest, "Invalid Request: batches are not supported, send one message at a time")
+		return request{fault: fail(codeInvalidRequest, "Invalid Request: batches are not supported, send one message at a time")}
 	}
 	fields, ok := asObject(message)
 	if !ok {
-		return request{}, fail(codeInvalidRequest, "Invalid Request: a message is a JSON object")
+		return request{fault: fail(codeInvalidRequest, "Invalid Request: a message is a JSON object")}
 	}
 	var req request
 	rawID, hasID := fields["id"]
@@ -100,19 +107,19 @@ func parse(message []byte) (request, *Error) {
 	version, _ := asString(fields["jsonrpc"])
 	switch {
 	case version != "2.0":
-		return req, fail(codeInvalidRequest, `Invalid Request: jsonrpc must be "2.0"`)
+		req.fault = fail(codeInvalidRequest, `Invalid Request: jsonrpc must be "2.0"`)
 	case isResponse(fields):
-		req.silent = true
+		req.silent, req.response = true, true
 	case !hasMethod:
-		return req, fail(codeInvalidRequest, "Invalid Request: method must be a string")
+		req.fault = fail(codeInvalidRequest, "Invalid Request: method must be a string")
 	case !hasID:
 		req.silent = true
 	case req.id == nil:
-		return req, fail(codeInvalidRequest, "Invalid Request: id must be a string or an integer")
+		req.fault = fail(codeInvalidRequest, "Invalid Request: id must be a string or an integer")
 	case hasParams && !paramsOK:
-		return req, fail(codeInvalidRequest, "Invalid Request: params must be an object")
+		req.fault = fail(codeInvalidRequest, "Invalid Request: params must be an object")
 	}
-	return req, nil
+	return req
 }
 
 // isResponse tells a response, which answers nothing the cart asked, from a request without a method.

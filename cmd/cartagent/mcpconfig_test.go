@@ -66,7 +66,10 @@ func TestServersOfTheConfiguration(t *testing.T) {
 			require.NoError(t, err)
 			spec := cfg.MCP["tea house"]
 			c.want.Name = "tea house"
-			assert.Equal(t, c.want, spec.server("tea house", "/w"))
+			got := spec.server("tea house", "/w")
+			assert.Equal(t, spec.hidden, got.Secrets)
+			got.Secrets = nil
+			assert.Equal(t, c.want, got)
 		})
 	}
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -38,14 +41,35 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	if s.Model != offlineModel || host.Has("create_order") {
 		return out
 	}
-	own, err := p.own()
+	cart, err := p.cart(s.Roots[0])
 	if err != nil {
 		out.refused = append(out.refused, agent.Server{Name: "cart", State: string(mcpclient.PhaseFailed), Why: err.Error()})
 		return out
 	}
-	host.Add(mcpclient.Server{Name: "cart", Command: own, Args: []string{"cart"}, Dir: s.Roots[0], Trusted: true})
+	host.Add(cart)
 	p.settle(ctx, host)
 	return out
+}
+
+// cart is the offline model's cart. Its orders are in the state folder, so they outlive the session, and their numbers go on
+// from one session to the next, whichever process takes the order.
+func (p *program) cart(dir string) (mcpclient.Server, error) {
+	own, err := p.own()
+	if err != nil {
+		return mcpclient.Server{}, err
+	}
+	args := []string{"cart"}
+	if p.cfg.state != "" {
+		state, err := filepath.Abs(p.cfg.state) // the cart runs in another folder
+		if err != nil {
+			return mcpclient.Server{}, fmt.Errorf("finding the state folder: %w", err)
+		}
+		if err := os.MkdirAll(state, 0o700); err != nil {
+			return mcpclient.Server{}, fmt.Errorf("making the state folder: %w", err)
+		}
+		args = append(args, "--store", filepath.Join(state, "cart.db"))
+	}
+	return mcpclient.Server{Name: "cart", Command: own, Args: args, Dir: dir, Trusted: true}, nil
 }
 
 func (p *program) settle(ctx context.Context, host *mcpclient.Host) {

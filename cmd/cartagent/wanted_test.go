@@ -29,8 +29,8 @@ func TestWantedServers(t *testing.T) {
 	assert.Equal(t, []mcpclient.Server{
 		{Name: "a", URL: "https://a/b", Dir: work},
 		{Name: "b", Command: "./b", Dir: work},
-		{Name: "s", Command: "/bin/s", Args: []string{"x"}, Env: map[string]string{"K": "V"}, Dir: work},
-		{Name: "h", Type: mcpclient.TypeHTTP, URL: "https://h/mcp", Headers: map[string]string{"A": "B"}},
+		{Name: "s", Command: "/bin/s", Args: []string{"x"}, Env: map[string]string{"K": "V"}, Dir: work, Secrets: []string{"V"}},
+		{Name: "h", Type: mcpclient.TypeHTTP, URL: "https://h/mcp", Headers: map[string]string{"A": "B"}, Secrets: []string{"B"}},
 		{Name: "e", Type: mcpclient.TypeSSE, URL: "https://e/sse", Headers: map[string]string{}},
 	}, wanted)
 	require.Len(t, refused, 1)

@@ -89,8 +89,7 @@ func required(t *testing.T, node, revision string) []string {
 // TestConformanceClient runs the client scenarios that the MCP conformance suite requires of each revision, and holds all but
 // those of authorization to it. Each must pass something and fail nothing, and the client must have exited with 0: the
 // suite takes a scenario in which nothing was seen for passed, and does not look at exit codes.
-func TestConformanceClient(t *testing.T) {
-	t.Parallel()
+func TestConformanceClient(t *testing.T) { // not parallel, nor are its runs: each is some forty clients at once
 	if testing.Short() {
 		t.Skip("the race detector sees nothing of other programs")
 	}
@@ -98,7 +97,7 @@ func TestConformanceClient(t *testing.T) {
 	client, err := buildConformanceClient()
 	require.NoError(t, err)
 	for revision, least := range map[string]int{"2025-11-25": 4, "2026-07-28": 7} {
-		t.Run(revision, func(t *testing.T) { //nolint:paralleltest,tparallel // a run is some forty clients at once already
+		t.Run(revision, func(t *testing.T) {
 			command, codes := wrapped(t, client)
 			dir := t.TempDir()
 			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)

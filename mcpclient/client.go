@@ -88,7 +88,8 @@ type Client struct {
 }
 
 // Connect starts a server, or reaches the one at its URL, and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a
-// moment more where a process must be ended; connect to several servers side by side. ctx bounds the connecting, not
+// moment more where a process must be ended; connect to several servers side by side. While a person is asked to log in
+// the time does not run. ctx bounds the connecting, not
 // the life of the client: Close ends that. The error names the server, and what it said on stderr.
 func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	o = o.withDefaults()
@@ -130,7 +131,8 @@ func (c *Client) Instructions() string { return c.session.InitializeResult().Ins
 func (c *Client) Err() error { return c.conn.cause() }
 
 // Close ends the calls under way and the server, politely first, and returns when nothing is left of it: at once where
-// the server ends with its input, after 4 s at most where it must be killed.
+// the server ends with its input, after 4 s at most where it must be killed. At a URL it ends the session, if there is
+// one, which may take 2 s.
 func (c *Client) Close() error {
 	_ = c.conn.Close()
 	err := c.session.Close()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -71,11 +72,13 @@ func dialURL(s Server, o Options) (*conn, *remote, error) {
 	if !ok {
 		transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
 	}
+	transport = transport.Clone()       // of its own, so that closing it leaves no connection
+	transport.DisableCompression = true // compressed streams come late
 	c := newConn(s, o)
 	r := &remote{
 		conn: c, name: s.Name, log: o.Log, url: u, headers: s.Headers, auth: handler(s, o),
 		client: &http.Client{
-			Transport:     transport.Clone(), // of its own, so that closing it leaves no connection
+			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		authorized: newTurn(), renewed: newTurn(),
@@ -170,8 +173,8 @@ func (r *remote) learn(method string, result json.RawMessage) json.RawMessage {
 // mismatched says whether err is a modern server's word that a request's headers are wrong.
 func (c *conn) mismatched(err error) bool {
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
-	_, isRemote := c.wire.(*remote)
-	return ok && isRemote && c.modern.Load() && rpc.Code == codeHeaderMismatch
+	_, far := c.wire.(*remote)
+	return ok && far && c.modern.Load() && rpc.Code == codeHeaderMismatch
 }
 
 // send passes a message on. Requests have their answers later, whatever becomes of them.
@@ -183,6 +186,9 @@ func (r *remote) send(ctx context.Context, m message) error {
 	}
 	deliver := func(ctx context.Context) {
 		err := r.exchange(ctx, m)
+		if err != nil && isClosed(r.conn.closed) {
+			err = r.conn.wasClosed()
+		}
 		switch {
 		case m.id != "" && err != nil:
 			r.conn.settle(m.id, &answer{own: err})
@@ -351,9 +357,7 @@ func (r *remote) letter(m message) letter {
 			r.mu.Lock()
 			bound := r.bindings[p.Name]
 			r.mu.Unlock()
-			for name, value := range values(bound, p.Args) {
-				l.header[name] = value
-			}
+			maps.Copy(l.header, values(bound, p.Args))
 		case "prompts/get":
 			l.header[headerName] = encodeHeader(p.Name)
 		case "resources/read":

@@ -207,8 +207,11 @@ func (c *conn) amend(params json.RawMessage) (json.RawMessage, error) {
 		return params, nil
 	}
 	var p, meta map[string]json.RawMessage
-	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p["_meta"], &meta) != nil {
-		return params, nil
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, fmt.Errorf("decoding a request: %w", err)
+	}
+	if json.Unmarshal(p["_meta"], &meta) != nil {
+		return params, nil //nolint:nilerr // without _meta it is no retry
 	}
 	var ticket string
 	_ = json.Unmarshal(meta[retryKey], &ticket) // what is none is not found

@@ -47,6 +47,8 @@ type Options struct {
 	// Authorize gives what gets tokens for a server at a URL, or nil for none. A server whose Headers have an Authorization
 	// is not asked about. It is called once for each Connect.
 	Authorize func(s Server) auth.OAuthHandler
+
+	asking *asking // of the conns that one Connect tries
 }
 
 // The times that hold where none are set.
@@ -186,7 +188,7 @@ func (c *Client) exchange(ctx context.Context, safe bool, do func(context.Contex
 
 // try runs one request of the SDK and redeems its ticket.
 func (c *Client) try(ctx context.Context, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, error) {
-	limit, cancel := limited(ctx, c.server.Timeout, ErrTimeout, &c.conn.asking)
+	limit, cancel := limited(ctx, c.server.Timeout, ErrTimeout, c.conn.asking)
 	defer cancel()
 	meta, err := do(limit)
 	if err != nil {

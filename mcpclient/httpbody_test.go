@@ -382,6 +382,25 @@ func TestAuthorize(t *testing.T) {
 		_, err := Connect(ctx, s.server(), Options{Authorize: func(Server) auth.OAuthHandler { return l }})
 		require.ErrorIs(t, err, context.Canceled)
 	})
+	t.Run("once, whatever is tried", func(t *testing.T) {
+		t.Parallel()
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+		}))
+		t.Cleanup(s.Close)
+		l, made := &login{tokens: []string{"a", "b", "c"}}, 0
+		_, err := Connect(t.Context(), Server{Name: "shop", URL: s.URL}, Options{Authorize: func(Server) auth.OAuthHandler {
+			made++
+			return l
+		}})
+		require.ErrorContains(t, err, "nor does it have a stream for HTTP+SSE")
+		assert.Equal(t, 1, made)
+		assert.Len(t, l.asked, 1)
+	})
 	t.Run("headers come first", func(t *testing.T) {
 		t.Parallel()
 		s := guarded().start(t)

@@ -136,6 +136,7 @@ func (r *remote) once(ctx context.Context, l letter, target *url.URL, home bool)
 	if err != nil {
 		return nil, fmt.Errorf("server %s: its url is none", r.name)
 	}
+	req.Header.Set("User-Agent", r.agent)
 	if home {
 		if err := r.introduce(ctx, req); err != nil {
 			return nil, err

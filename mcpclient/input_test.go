@@ -305,3 +305,30 @@ func TestLegacyQuestions(t *testing.T) {
 		})
 	}
 }
+
+// TestCloseWhileAsked: the end of the client ends the asking.
+func TestCloseWhileAsked(t *testing.T) {
+	t.Parallel()
+	s := (&web{Legacy: true, On: map[string]func(http.ResponseWriter, *got){
+		"tools/call": func(w http.ResponseWriter, m *got) {
+			stream(w, m, `data: {"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"Sure?"}}`+"\n\n")
+			<-m.Context().Done()
+		},
+	}}).start(t)
+	asked := make(chan struct{})
+	c, err := Connect(t.Context(), s.server(), Options{Elicit: func(ctx context.Context, _ Question) (Answer, error) {
+		close(asked)
+		<-ctx.Done()
+		return Answer{}, ctx.Err()
+	}})
+	require.NoError(t, err)
+	echo := tools(t, c)["echo"]
+	failed := make(chan error)
+	go func() {
+		_, err := echo.Run(t.Context(), job(`{}`), nil)
+		failed <- err
+	}()
+	<-asked
+	require.NoError(t, c.Close())
+	require.ErrorIs(t, <-failed, ErrClosed)
+}

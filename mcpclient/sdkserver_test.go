@@ -21,7 +21,7 @@ func TestSDKServer(t *testing.T) {
 	type in struct {
 		Drink string `json:"drink"`
 	}
-	make := func() *mcp.Server {
+	cafe := func() *mcp.Server {
 		s := mcp.NewServer(&mcp.Implementation{Name: "cafe", Version: "1"}, &mcp.ServerOptions{
 			SupportedProtocolVersions: []string{"2026-07-28", "2025-11-25", "2024-11-05"},
 		})
@@ -59,12 +59,12 @@ func TestSDKServer(t *testing.T) {
 		kind    string
 		era     string
 	}{
-		"stateless": {mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return make() }, &mcp.StreamableHTTPOptions{Stateless: true}), "", EraModern},
+		"stateless": {mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return cafe() }, &mcp.StreamableHTTPOptions{Stateless: true}), "", EraModern},
 		"session": {legacyOnly(mcp.NewStreamableHTTPHandler(func() func(*http.Request) *mcp.Server {
-			s := make()
+			s := cafe()
 			return func(*http.Request) *mcp.Server { return s }
 		}(), nil)), "", EraLegacy},
-		"HTTP+SSE": {mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return make() }, nil), TypeSSE, EraLegacy},
+		"HTTP+SSE": {mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return cafe() }, nil), TypeSSE, EraLegacy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

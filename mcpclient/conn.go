@@ -189,10 +189,15 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if isReq {
 		m.method, m.params = req.Method, req.Params
 	}
-	if m.id != "" {
-		c.expect(m.id, &call{method: m.method})
+	if m.id == "" {
+		return c.wire.send(ctx, m)
 	}
-	return c.wire.send(ctx, m)
+	c.expect(m.id, &call{method: m.method})
+	if err := c.wire.send(ctx, m); err != nil {
+		c.drop(m.id)
+		return err
+	}
+	return nil
 }
 
 // expect begins the wait for an answer.
@@ -263,6 +268,9 @@ func (c *conn) Close() error {
 		close(c.closed)
 		go func() {
 			c.wire.stop()
+			c.mu.Lock()
+			clear(c.pending)
+			c.mu.Unlock()
 			close(c.gone)
 		}()
 	})

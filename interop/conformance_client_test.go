@@ -90,8 +90,7 @@ func required(t *testing.T, node, revision string) []string {
 // extensions of authorization that we have, and holds all to it. Each must pass something and fail nothing, and the client
 // must have exited with 0, or with 1 where it had to refuse: the suite takes a scenario in which nothing was seen for
 // passed, and does not look at exit codes.
-func TestConformanceClient(t *testing.T) { //nolint:tparallel // a run is some forty clients at once already
-	t.Parallel()
+func TestConformanceClient(t *testing.T) { // not parallel, nor are its runs: each is some forty clients at once
 	if testing.Short() {
 		t.Skip("the race detector sees nothing of other programs")
 	}

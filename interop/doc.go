@@ -4,8 +4,8 @@
 //
 // The programs come from the npm registry, by the lockfiles of this folder and of acp-factory, ai-provider, conductor and
 // use-acp, whose SDKs differ, and of conformance, which needs a newer Node: `npm install --no-save --ignore-scripts` in each.
-// Where they or Node are missing the tests skip; with
-// CI=true that is a failure. go-client is a module of its own, for the client of github.com/coder/acp-go-sdk. With
+// Where they or Node are missing the tests skip; with CI=true that is a failure. go-client is a module of its own, for the
+// client of github.com/coder/acp-go-sdk. With
 // $CARTAGENT_BINARY the binary that it names is driven, else one built for the occasion.
 //
 // checks.mjs is what every client is put through, so that results compare; the script beside each client says how that

@@ -36,7 +36,7 @@ func needed(t *testing.T, err error) loop.Question {
 func TestQuestionsGoByTheLoop(t *testing.T) {
 	t.Parallel()
 	s := asker(
-		ask(`{"b":`+form(sizeSchema)+`,"a":{"method":"elicitation/create","params":{"mode":"url","message":"Pay","url":"https://pay.example/1"}}}`, `"<s1>"`),
+		ask(`{"b":`+sizeForm+`,"a":{"method":"elicitation/create","params":{"mode":"url","message":"Pay","url":"https://pay.example/1"}}}`, `"<s1>"`),
 		ask("", `"busy"`),
 		ask(`{"b":{"method":"elicitation/create","params":{"message":"Sure?"}}}`, ""),
 	).start(t)
@@ -84,7 +84,7 @@ func TestQuestionsGoByTheLoop(t *testing.T) {
 
 func TestQuestionsByTheLoopFail(t *testing.T) {
 	t.Parallel()
-	q := `{"k":` + form(sizeSchema) + `}`
+	q := `{"k":` + sizeForm + `}`
 	many := make([]string, 50)
 	for i := range many {
 		many[i] = ask(q, "")

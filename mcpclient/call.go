@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -71,9 +72,7 @@ func (c *Client) caller(p CallParams) sender {
 			params.Arguments = json.RawMessage("{}")
 		}
 		for _, m := range []map[string]any{p.Meta, meta} {
-			for k, v := range m {
-				params.Meta[k] = v
-			}
+			maps.Copy(params.Meta, m)
 		}
 		r, err := c.session.CallTool(ctx, params)
 		if err != nil {

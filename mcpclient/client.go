@@ -54,6 +54,8 @@ type Options struct {
 	// Authorize gives what gets tokens for a server at a URL, or nil for none. A server whose Headers have an Authorization
 	// is not asked about. It is called once for each Connect.
 	Authorize func(s Server) auth.OAuthHandler
+
+	asking *asking // of the conns that one Connect tries
 }
 
 // The times that hold where none are set.
@@ -97,7 +99,8 @@ type Client struct {
 }
 
 // Connect starts a server, or reaches the one at its URL, and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a
-// moment more where a process must be ended; connect to several servers side by side. ctx bounds the connecting, not
+// moment more where a process must be ended; connect to several servers side by side. While a person is asked to log in
+// the time does not run. ctx bounds the connecting, not
 // the life of the client: Close ends that. The error names the server, and what it said on stderr.
 func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	o = o.withDefaults()
@@ -146,7 +149,8 @@ func (c *Client) Done() <-chan struct{} { return c.conn.ended }
 func (c *Client) Err() error { return c.conn.cause() }
 
 // Close ends the calls under way and the server, politely first, and returns when nothing is left of it: at once where
-// the server ends with its input, after 4 s at most where it must be killed.
+// the server ends with its input, after 4 s at most where it must be killed. At a URL it ends the session, if there is
+// one, which may take 2 s.
 func (c *Client) Close() error {
 	_ = c.conn.Close()
 	err := c.session.Close()
@@ -201,7 +205,7 @@ func (c *Client) exchange(ctx context.Context, safe bool, do func(context.Contex
 
 // try runs one request of the SDK and redeems its ticket.
 func (c *Client) try(ctx context.Context, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, error) {
-	limit, cancel := limited(ctx, c.server.Timeout, ErrTimeout, &c.conn.asking)
+	limit, cancel := limited(ctx, c.server.Timeout, ErrTimeout, c.conn.asking)
 	defer cancel()
 	meta, err := do(limit)
 	if err != nil {

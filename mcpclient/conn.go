@@ -74,7 +74,7 @@ type conn struct {
 	once   sync.Once
 
 	modern   atomic.Bool
-	asking   asking
+	asking   *asking
 	discover json.RawMessage // what the SDK is told of a modern server; set before the SDK has the conn
 
 	mu      sync.Mutex
@@ -101,8 +101,11 @@ type transport struct{ c *conn }
 func (t transport) Connect(context.Context) (mcp.Connection, error) { return t.c, nil }
 
 func newConn(s Server, o Options) *conn {
+	if o.asking == nil {
+		o.asking = &asking{}
+	}
 	return &conn{
-		name: s.Name, log: o.Log,
+		name: s.Name, log: o.Log, asking: o.asking,
 		frames: make(chan jsonrpc.Message), inject: make(chan jsonrpc.Message, 1), probed: make(chan *answer, 1),
 		ended: make(chan struct{}), closed: make(chan struct{}), gone: make(chan struct{}),
 		pending: map[string]*call{}, kept: map[string]json.RawMessage{}, failed: map[string]error{},
@@ -186,10 +189,15 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if isReq {
 		m.method, m.params = req.Method, req.Params
 	}
-	if m.id != "" {
-		c.expect(m.id, &call{method: m.method})
+	if m.id == "" {
+		return c.wire.send(ctx, m)
 	}
-	return c.wire.send(ctx, m)
+	c.expect(m.id, &call{method: m.method})
+	if err := c.wire.send(ctx, m); err != nil {
+		c.drop(m.id)
+		return err
+	}
+	return nil
 }
 
 // expect begins the wait for an answer.
@@ -260,6 +268,9 @@ func (c *conn) Close() error {
 		close(c.closed)
 		go func() {
 			c.wire.stop()
+			c.mu.Lock()
+			clear(c.pending)
+			c.mu.Unlock()
 			close(c.gone)
 		}()
 	})

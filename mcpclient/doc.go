@@ -1,18 +1,58 @@
-// Package mcpclient makes the tools, resources and prompts of MCP servers usable in a loop, over stdio and in both eras
+// Package mcpclient makes the tools, resources and prompts of MCP servers usable in a loop, over stdio and HTTP, in both eras
 // of the protocol: 2026-07-28 (modern: no handshake) and 2025-11-25 or older (legacy: initialize).
 //
-//	Client (calls, timeouts, errors for the model)
+//	Client (calls, rounds of questions, timeouts, errors for the model)
 //	  └ go-sdk session (ids, cancellation, the modern _meta, the legacy handshake)
-//	      └ conn (one JSON message a line; era; what the SDK must not see)
-//	          └ process (own group, small environment, stderr, shutdown)
+//	      └ conn (which answer belongs to what; era; what the SDK must not see)
+//	          ├ pipe    one JSON message a line
+//	          │   └ process (own group, small environment, stderr, shutdown)
+//	          └ remote  Streamable HTTP of both eras, and the HTTP+SSE of 2024-11-05
+//	              └ do  (headers, redirects, authorization) and events (text/event-stream)
 //
 // The SDK decodes results into types that lose data: big integers, unknown kinds of content, whole lists where one
 // entry is odd. So conn keeps each result's bytes and hands the SDK a ticket in their place; Client redeems it and
 // decodes by itself. What a server says is never trusted: annotations count for servers that the user trusts only.
 //
-// How the era is found: server/discover goes first. A result that names a version of ours makes the server modern, as
-// do the errors -32020 to -32022; those never fall back. Any other error, silence past Options.Probe, or an answer
-// that makes no sense is followed by initialize on the same process, an exit by initialize on a new one.
+// # Era
+//
+// server/discover goes first. A result that names a version of ours makes the server modern, as do the errors -32020 to
+// -32022; those never fall back, and where no version is common the error names those of both. What else follows:
+//
+//	over  | what comes                                            | then
+//	stdio | another error, silence, an answer that makes no sense | initialize on the same process
+//	stdio | an exit                                               | initialize on a new one
+//	HTTP  | 4xx, 500, 501 or an answer that makes no sense        | initialize by POST
+//	HTTP  | silence past Options.Probe                            | initialize by POST, while the probe may still be answered
+//	HTTP  | initialize gives 400, 404 or 405                      | GET for the endpoint event of HTTP+SSE
+//	HTTP  | 401, 403                                              | ErrAuth, never a fallback
+//	HTTP  | 407, 408, 429, other 5xx                              | an error
+//
+// The era is found anew for each Client.
+//
+// # HTTP
+//
+// A modern server gets the headers of 2026-07-28, in base64 where they must be; its Mcp-Session-Id is not looked at. Tools
+// whose x-mcp-header is not valid are left out of lists. When it misses a header of a call (-32020), its tools are listed
+// again and the call repeated, once.
+//
+// A legacy server gets its session id back, a stream for what it says unasked, answers to its ping, roots/list (none) and
+// elicitation/create, and DELETE at the end. A stream that ends early is taken up again by Last-Event-ID. When the session
+// is forgotten (404), one new one is begun for all calls that this has met, and each of them is sent once more.
+//
+// A request whose answer was lost is sent again under a new id where it only reads, or where the tool honours the
+// idempotency key that it has; otherwise the error is ErrLost and says that the outcome is not known.
+//
+// Headers of the configuration and tokens go to the origin of the URL only, also when it redirects; a redirect from https to
+// http is refused. 307, 308, 301 and 302 repeat the POST. Proxies are those of the environment. A message may have 64 MiB.
+//
+// Without Options.Authorize a refusal is ErrAuth. With it the handler is asked at 401 and at 403, once for each per request
+// and by one request for all; it must end when its ctx does. A configured Authorization header goes before it.
+//
+// # Questions
+//
+// What a server wants to know from the person goes to Options.Elicit, with defaults filled in and the answer checked. Elicitation
+// is declared only when that is set. A modern server's input_required is answered by a new request with the answers and
+// the same state, at most ten times; without questions it is a wish to wait. Client.Call gives the questions back instead.
 //
 // A Client is one connection; when its server ends, it has ended too. A [Host] keeps the servers of a session: it starts
 // them side by side and again when they end, and offers tools that live on from one process to the next.
@@ -20,11 +60,14 @@
 // An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit. Server.Allow and Deny
 // choose among a server's tools; those left out are never listed, so they cannot be called.
 //
-// Limits of this version:
-//   - stdio only; no HTTP, no OAuth, no subscriptions, no progress, no output schemas.
-//   - No elicitation, sampling or roots are declared, so a server must not ask; if one does, the call fails and says so.
-//   - Lists are fetched when asked for, never cached; ttlMs is ignored. Only what the last list said of the arguments of
-//     prompts is kept, to find those that are missing.
+// # Limits of this version
+//
+//   - No subscriptions, no progress, no output schemas, no tasks: a result of the type task is an error.
+//   - Sampling and roots are not declared. A modern server that asks for them fails the call.
+//   - A legacy server's error -32042 (a page must be opened first) is shown as the error that it is.
+//   - A server over Streamable HTTP never counts as ended: each call finds out anew.
+//   - Lists are fetched when asked for, never cached; ttlMs and cacheScope are ignored. Only what the last lists said of the
+//     arguments of prompts, and of the headers of tools, is kept.
 //   - A prompt becomes part of one message of the user; the other roles in it are named in words. Values of arguments
 //     are not completed.
 //   - Children die with this process on Linux (the server itself, not what it has started, if this process is killed

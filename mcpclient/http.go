@@ -15,7 +15,6 @@ import (
 	"github.com/charmbracelet/log"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
@@ -32,6 +31,7 @@ type remote struct {
 	log     *log.Logger
 	url     *url.URL
 	headers map[string]string
+	agent   string // the User-Agent, unless headers have one
 	auth    auth.OAuthHandler
 	client  *http.Client
 
@@ -71,11 +71,13 @@ func dialURL(s Server, o Options) (*conn, *remote, error) {
 	if !ok {
 		transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
 	}
+	transport = transport.Clone()       // of its own, so that closing it leaves no connection
+	transport.DisableCompression = true // compressed streams come late
 	c := newConn(s, o)
 	r := &remote{
-		conn: c, name: s.Name, log: o.Log, url: u, headers: s.Headers, auth: handler(s, o),
+		conn: c, name: s.Name, log: o.Log, url: u, headers: s.Headers, agent: "cartagent/" + o.Version, auth: handler(s, o),
 		client: &http.Client{
-			Transport:     transport.Clone(), // of its own, so that closing it leaves no connection
+			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		authorized: newTurn(), renewed: newTurn(),
@@ -170,8 +172,8 @@ func (r *remote) learn(method string, result json.RawMessage) json.RawMessage {
 // mismatched says whether err is a modern server's word that a request's headers are wrong.
 func (c *conn) mismatched(err error) bool {
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
-	_, isRemote := c.wire.(*remote)
-	return ok && isRemote && c.modern.Load() && rpc.Code == codeHeaderMismatch
+	_, far := c.wire.(*remote)
+	return ok && far && c.modern.Load() && rpc.Code == codeHeaderMismatch
 }
 
 // send passes a message on. Requests have their answers later, whatever becomes of them.
@@ -183,6 +185,9 @@ func (r *remote) send(ctx context.Context, m message) error {
 	}
 	deliver := func(ctx context.Context) {
 		err := r.exchange(ctx, m)
+		if err != nil && isClosed(r.conn.closed) {
+			err = r.conn.wasClosed()
+		}
 		switch {
 		case m.id != "" && err != nil:
 			r.conn.settle(m.id, &answer{own: err})
@@ -207,6 +212,11 @@ var errNoSession = errors.New("the server has forgotten the session")
 // exchange posts a message and passes its answer on. When the server has forgotten the session a new one is begun, by one
 // for all, and the message goes out once more.
 func (r *remote) exchange(ctx context.Context, m message) error {
+	if m.id != "" { // a new session is used when it is all there
+		if err := r.renewed.wait(ctx); err != nil {
+			return err
+		}
+	}
 	since := r.renewed.now()
 	err := r.post(ctx, m)
 	if !errors.Is(err, errNoSession) {
@@ -276,96 +286,4 @@ func (r *remote) broken(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	return fmt.Errorf("server %s: %w (%s)", r.name, ErrLost, printable(err.Error(), 300))
-}
-
-// StatusError is a server's refusal by HTTP alone.
-type StatusError struct {
-	Server string
-	Status int
-	Text   string // how the body begins
-}
-
-// Error says which server and what, for a model as well as for a person.
-func (e *StatusError) Error() string {
-	text := fmt.Sprintf("server %s answered with HTTP %d %s", e.Server, e.Status, http.StatusText(e.Status))
-	if e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable {
-		text += "; try again later"
-	}
-	if e.Text != "" {
-		text += ": " + e.Text
-	}
-	return text
-}
-
-// maxRefusal bounds what is read of a refusal.
-const maxRefusal = 1 << 20
-
-// refused handles a status that is no success: the JSON-RPC error in it is the answer, if there is one, unless a request
-// of a session hears that there is no such session.
-func (r *remote) refused(resp *http.Response, m message, inSession bool) error {
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what there is of it
-	var f frame
-	ours := json.Unmarshal(data, &f) == nil && f.Version == "2.0" && f.Method == nil && f.Error != nil &&
-		string(f.Error) != "null"
-	if resp.StatusCode == http.StatusNotFound && inSession {
-		// A method that is not known, and nothing else, is said with the request's own id.
-		known := ours && string(f.ID) == m.id && f.answer().err.Code == jsonrpc.CodeMethodNotFound
-		if !known {
-			return errNoSession
-		}
-	}
-	// An initialize that is refused leads on to HTTP+SSE, whatever the words.
-	last := m.method == methodInitialize && noSuchPost(resp.StatusCode)
-	if ours && !last && m.id != "" && r.conn.settle(m.id, f.answer()) {
-		return nil
-	}
-	return &StatusError{Server: r.name, Status: resp.StatusCode, Text: printable(string(data), 300)}
-}
-
-// letter is one HTTP request, apart from what does not depend on it.
-type letter struct {
-	method string
-	url    *url.URL // nil for the server's own
-	body   []byte
-	header map[string]string
-}
-
-// letter makes the request for a message, with the headers that the era wants.
-func (r *remote) letter(m message) letter {
-	l := letter{method: http.MethodPost, body: m.data, header: map[string]string{
-		"Content-Type": typeJSON, "Accept": typeJSON + ", " + typeEvent,
-	}}
-	var p struct {
-		Meta map[string]json.RawMessage `json:"_meta"`
-		Name string                     `json:"name"`
-		URI  string                     `json:"uri"`
-		Args json.RawMessage            `json:"arguments"`
-	}
-	var version string
-	if json.Unmarshal(m.params, &p) == nil && json.Unmarshal(p.Meta[mcp.MetaKeyProtocolVersion], &version) == nil {
-		l.header[headerVersion] = version
-		l.header[headerMethod] = m.method
-		switch m.method {
-		case "tools/call":
-			l.header[headerName] = encodeHeader(p.Name)
-			r.mu.Lock()
-			bound := r.bindings[p.Name]
-			r.mu.Unlock()
-			for name, value := range values(bound, p.Args) {
-				l.header[name] = value
-			}
-		case "prompts/get":
-			l.header[headerName] = encodeHeader(p.Name)
-		case "resources/read":
-			l.header[headerName] = encodeHeader(p.URI)
-		}
-		return l
-	}
-	if r.paired {
-		l.url = r.endpoint
-	}
-	if m.method != methodInitialize {
-		r.addSession(l.header)
-	}
-	return l
 }

@@ -50,6 +50,7 @@ func (r *remote) do(ctx context.Context, l letter) (*http.Response, error) {
 			return nil, r.denied(resp)
 		}
 		asked[status] = true
+		resp.Body = &bounded{Reader: io.LimitReader(resp.Body, maxRefusal), Closer: resp.Body}
 		err = r.authorized.take(ctx, since, func() error {
 			return r.conn.asking.ask(func() error { return r.auth.Authorize(ctx, resp.Request, resp) })
 		})
@@ -61,6 +62,12 @@ func (r *remote) do(ctx context.Context, l letter) (*http.Response, error) {
 			return nil, fmt.Errorf("server %s: %w: %w", r.name, ErrAuth, err)
 		}
 	}
+}
+
+// bounded is a body that ends early if it does not end by itself.
+type bounded struct {
+	io.Reader
+	io.Closer
 }
 
 // denied is the error of a server that does not let this client in, and what can be done about it.
@@ -129,6 +136,7 @@ func (r *remote) once(ctx context.Context, l letter, target *url.URL, home bool)
 	if err != nil {
 		return nil, fmt.Errorf("server %s: its url is none", r.name)
 	}
+	req.Header.Set("User-Agent", r.agent)
 	if home {
 		if err := r.introduce(ctx, req); err != nil {
 			return nil, err

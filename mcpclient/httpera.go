@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // connectURL finds out how a server at a URL wants to be spoken to and makes a session of it: modern, else legacy over
 // Streamable HTTP, else HTTP+SSE.
 func connectURL(ctx context.Context, s Server, o Options) (*conn, *mcp.ClientSession, error) {
+	// Whatever is tried, the person logs in once, and has time to.
+	h := handler(s, o)
+	o.Authorize, o.asking = func(Server) auth.OAuthHandler { return h }, &asking{}
 	if s.Type == TypeSSE {
 		return connectPair(ctx, s, o)
 	}
@@ -19,7 +23,7 @@ func connectURL(ctx context.Context, s Server, o Options) (*conn, *mcp.ClientSes
 	if err != nil {
 		return nil, nil, err
 	}
-	limit, cancel := limited(ctx, o.Setup, errSetup, &c.asking)
+	limit, cancel := limited(ctx, o.Setup, errSetup, c.asking)
 	defer cancel()
 	late, err := r.findEra(limit, o)
 	if err != nil {
@@ -58,7 +62,7 @@ func connectPair(ctx context.Context, s Server, o Options) (*conn, *mcp.ClientSe
 	if err != nil {
 		return nil, nil, err
 	}
-	limit, cancel := limited(ctx, o.Setup, errSetup, &c.asking)
+	limit, cancel := limited(ctx, o.Setup, errSetup, c.asking)
 	defer cancel()
 	if err := r.pair(limit); err != nil {
 		err = explain(limit, c, r.broken(limit, err))
@@ -101,7 +105,7 @@ func (r *remote) findEra(ctx context.Context, o Options) (late *probing, err err
 		if err != nil {
 			return nil, err
 		}
-		wait, cancel := limited(ctx, o.Probe, ErrTimeout, &r.conn.asking)
+		wait, cancel := limited(ctx, o.Probe, ErrTimeout, r.conn.asking)
 		again, err := r.judgeProbe(wait, p)
 		cancel()
 		switch {
@@ -161,7 +165,7 @@ func afterSilentProbe(ctx context.Context, r *remote, late *probing, s Server, o
 		r.conn.discard()
 		return nil, nil, err
 	}
-	half, cancel := limited(ctx, o.Setup/2, errSetup, &c.asking)
+	half, cancel := limited(ctx, o.Setup/2, errSetup, c.asking)
 	defer cancel()
 	_, session, err := c.handshake(half, o)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -33,7 +34,8 @@ type binding struct {
 // wrapped as well, as an empty header may be lost on the way.
 func encodeHeader(s string) string {
 	const open, end = "=?base64?", "?="
-	safe := s != "" && s == strings.Trim(s, " ") && !(strings.HasPrefix(s, open) && strings.HasSuffix(s, end))
+	wrapped := strings.HasPrefix(s, open) && strings.HasSuffix(s, end)
+	safe := s != "" && s == strings.Trim(s, " ") && !wrapped
 	for i := 0; safe && i < len(s); i++ {
 		safe = s[i] >= ' ' && s[i] <= '~'
 	}
@@ -154,7 +156,7 @@ func (w *marks) schema(raw json.RawMessage, path []string, direct bool) error {
 		case "properties":
 			for name, sub := range members(value) {
 				if err == nil {
-					err = w.schema(sub, append(path[:len(path):len(path)], name), direct)
+					err = w.schema(sub, append(slices.Clip(path), name), direct)
 				}
 			}
 		case "$defs", "definitions", "patternProperties", "dependentSchemas", "dependencies":

@@ -399,7 +399,7 @@ func TestTimeoutHTTP(t *testing.T) {
 		s.usual(w, m, m.Method)
 	}}
 	server := s.server()
-	server.Timeout = 300 * time.Millisecond
+	server.Timeout = time.Second
 	c := open(t, server, Options{})
 	all := tools(t, c)
 	failed := make(chan error)

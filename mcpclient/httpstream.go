@@ -224,11 +224,16 @@ func (r *remote) agreed(result json.RawMessage) bool {
 const renewID = `"renew"`
 
 // renew begins a new session by the initialize that has begun the old one.
-func (r *remote) renew(ctx context.Context) error {
+func (r *remote) renew(ctx context.Context) (err error) {
 	r.log.Info("server has forgotten the session; a new one is begun", "server", r.name)
 	r.mu.Lock()
-	first := r.first
+	first, before := r.first, r.session
 	r.mu.Unlock()
+	defer func() {
+		if err != nil {
+			r.setSession(before) // so that the next call tries again
+		}
+	}()
 	got := make(chan *answer, 1)
 	r.conn.expect(renewID, &call{method: methodInitialize, own: got})
 	defer r.conn.drop(renewID)

@@ -19,12 +19,12 @@ type ElicitFunc func(ctx context.Context, q Question) (Answer, error)
 
 // Question is what a server wants to know from the person. All of it is the server's word, but for Server.
 type Question struct {
-	Server  string
-	Key     string // names it among those of one request; empty where a legacy server asks
-	Mode    string // ModeForm or ModeURL
-	Message string
-	Schema  json.RawMessage // of a form: a flat object
-	URL     string          // to be shown whole, and opened only when the person says so
+	Server  string          `json:"server"`
+	Key     string          `json:"key,omitempty"` // names it among those of one request; empty where a legacy server asks
+	Mode    string          `json:"mode"`          // ModeForm or ModeURL
+	Message string          `json:"message,omitempty"`
+	Schema  json.RawMessage `json:"schema,omitempty"` // of a form: a flat object
+	URL     string          `json:"url,omitempty"`    // to be shown whole, and opened only when the person says so
 }
 
 // The modes of a question.
@@ -48,8 +48,8 @@ const (
 
 // Input is what a server wants before it goes on with a request.
 type Input struct {
-	Questions []Question // in the server's order; none means: later
-	State     *string    // to be sent back as it is; nil is none, which "" is not
+	Questions []Question `json:"questions,omitempty"` // in the server's order; none means: later
+	State     *string    `json:"state,omitempty"`     // to be sent back as it is; nil is none, which "" is not
 }
 
 // methodElicit is how questions come.
@@ -207,8 +207,11 @@ func (c *conn) amend(params json.RawMessage) (json.RawMessage, error) {
 		return params, nil
 	}
 	var p, meta map[string]json.RawMessage
-	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p["_meta"], &meta) != nil {
-		return params, nil
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, fmt.Errorf("decoding a request: %w", err)
+	}
+	if json.Unmarshal(p["_meta"], &meta) != nil {
+		return params, nil //nolint:nilerr // without _meta it is no retry
 	}
 	var ticket string
 	_ = json.Unmarshal(meta[retryKey], &ticket) // what is none is not found

@@ -3,6 +3,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,9 +34,7 @@ func ask(requests, state string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-func form(schema string) string {
-	return `{"method":"elicitation/create","params":{"mode":"form","message":"Which size?","requestedSchema":` + schema + `}}`
-}
+const sizeForm = `{"method":"elicitation/create","params":{"mode":"form","message":"Which size?","requestedSchema":` + sizeSchema + `}}`
 
 // asker is a modern server whose tool asks, round by round, and then is done.
 func asker(rounds ...string) *web {
@@ -65,7 +64,7 @@ func TestRounds(t *testing.T) {
 	t.Parallel()
 	state := `"<ü \u2028 \"x\"\\ >"`
 	s := asker(
-		ask(`{"b":`+form(sizeSchema)+`,"a":{"method":"elicitation/create","params":{"mode":"url","message":"Pay","url":"https://pay.example/1"}}}`, state),
+		ask(`{"b":`+sizeForm+`,"a":{"method":"elicitation/create","params":{"mode":"url","message":"Pay","url":"https://pay.example/1"}}}`, state),
 		ask("", `""`),
 		ask(`{"c":{"method":"elicitation/create","params":{"message":"Sure?"}}}`, ""),
 	).start(t)
@@ -101,7 +100,8 @@ func TestRounds(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(state), &want))
 	require.NotNil(t, calls[1].Params.State)
 	assert.Equal(t, want, *calls[1].Params.State)
-	assert.Equal(t, `{"a":{"action":"accept"},"b":{"action":"accept","content":{"n":12345678901234567890,"size":"S"}}}`,
+	assert.Contains(t, string(calls[1].Params.Responses), `"n":12345678901234567890`)
+	assert.JSONEq(t, `{"a":{"action":"accept"},"b":{"action":"accept","content":{"n":12345678901234567890,"size":"S"}}}`,
 		string(calls[1].Params.Responses))
 	require.NotNil(t, calls[2].Params.State, "an empty state is one")
 	assert.Empty(t, *calls[2].Params.State)
@@ -126,7 +126,7 @@ func TestRoundsElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := asker(ask(`{"k":`+form(sizeSchema)+`}`, `"s"`)).start(t)
+			s := asker(ask(`{"k":`+sizeForm+`}`, `"s"`)).start(t)
 			c := open(t, s.server(), accept)
 			_, err := do(c)
 			require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestRoundsElsewhere(t *testing.T) {
 
 func TestRoundsFail(t *testing.T) {
 	t.Parallel()
-	q := `{"k":` + form(sizeSchema) + `}`
+	q := `{"k":` + sizeForm + `}`
 	many := make([]string, 50)
 	for i := range many {
 		many[i] = ask(q, "")
@@ -217,7 +217,7 @@ func TestRoundsFail(t *testing.T) {
 // answers and the state.
 func TestCallLater(t *testing.T) {
 	t.Parallel()
-	s := asker(ask(`{"k":`+form(sizeSchema)+`}`, `"s1"`)).start(t)
+	s := asker(ask(`{"k":`+sizeForm+`}`, `"s1"`)).start(t)
 	first, err := Connect(t.Context(), s.server(), Options{Elicit: func(context.Context, Question) (Answer, error) {
 		return Answer{}, errors.New("Call asks nobody")
 	}})
@@ -282,15 +282,17 @@ func TestLegacyQuestions(t *testing.T) {
 				},
 			}}).start(t)
 			server := s.server()
-			server.Timeout = 100 * time.Millisecond
+			server.Timeout = time.Second
 			open(t, server, Options{})
 			client := open(t, server, Options{Elicit: func(ctx context.Context, q Question) (Answer, error) {
 				assert.Equal(t, "shop", q.Server)
 				if strings.Contains(c.params, "requestedSchema") {
-					assert.Equal(t, sizeSchema, string(q.Schema))
+					assert.True(t, bytes.Equal([]byte(sizeSchema), q.Schema), "%s", q.Schema)
 				}
-				if err := sleep(ctx, 250*time.Millisecond); err != nil {
-					return Answer{}, fmt.Errorf("waiting: %w", err)
+				if name == "accepted" { // slowly
+					if err := sleep(ctx, 1500*time.Millisecond); err != nil {
+						return Answer{}, fmt.Errorf("waiting: %w", err)
+					}
 				}
 				return c.answer, c.err
 			}})
@@ -302,4 +304,31 @@ func TestLegacyQuestions(t *testing.T) {
 			assert.NotContains(t, s.all(methodInitialize)[0].Body, `elicitation`)
 		})
 	}
+}
+
+// TestCloseWhileAsked: the end of the client ends the asking.
+func TestCloseWhileAsked(t *testing.T) {
+	t.Parallel()
+	s := (&web{Legacy: true, On: map[string]func(http.ResponseWriter, *got){
+		"tools/call": func(w http.ResponseWriter, m *got) {
+			stream(w, m, `data: {"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"Sure?"}}`+"\n\n")
+			<-m.Context().Done()
+		},
+	}}).start(t)
+	asked := make(chan struct{})
+	c, err := Connect(t.Context(), s.server(), Options{Elicit: func(ctx context.Context, _ Question) (Answer, error) {
+		close(asked)
+		<-ctx.Done()
+		return Answer{}, ctx.Err()
+	}})
+	require.NoError(t, err)
+	echo := tools(t, c)["echo"]
+	failed := make(chan error)
+	go func() {
+		_, err := echo.Run(t.Context(), job(`{}`), nil)
+		failed <- err
+	}()
+	<-asked
+	require.NoError(t, c.Close())
+	require.ErrorIs(t, <-failed, ErrClosed)
 }

@@ -90,19 +90,24 @@ func (t *Tool) title(args json.RawMessage) string {
 	return title
 }
 
-// Run is loop.Tool's. What the tool itself calls a failure is a failed result; that the server does not answer, or
-// refuses the call, is an error.
-func (t *Tool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Result, error) {
-	params := CallParams{
+// Params are the params of the Client.Call that Run makes for a job.
+func (t *Tool) Params(j loop.Job) CallParams {
+	p := CallParams{
 		Name: t.name, Args: j.Call.Args, Meta: map[string]any{}, Safe: t.spec.ReadOnly || t.spec.Keyed && j.Key != "",
 	}
 	if j.Key != "" {
-		params.Meta[keyMeta] = j.Key
+		p.Meta[keyMeta] = j.Key
 	}
 	for name, value := range j.Trace {
-		params.Meta[name] = value
+		p.Meta[name] = value
 	}
-	raw, err := t.client.play(ctx, j, params)
+	return p
+}
+
+// Run is loop.Tool's. What the server wants to know first goes to the loop, or to Options.Elicit. What the tool itself calls
+// a failure is a failed result; that the server does not answer, or refuses the call, is an error.
+func (t *Tool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Result, error) {
+	raw, err := t.client.play(ctx, j, t.Params(j))
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("calling %s: %w", t.name, err)
 	}

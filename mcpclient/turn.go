@@ -27,6 +27,17 @@ func (t *turn) now() tries {
 	return t.tries
 }
 
+// wait waits until nobody works.
+func (t *turn) wait(ctx context.Context) error {
+	select {
+	case t.held <- struct{}{}:
+		<-t.held
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // take runs f, unless somebody has done so since: then that outcome counts. A try that ends because its own ctx does is
 // no try.
 func (t *turn) take(ctx context.Context, since tries, f func() error) error {

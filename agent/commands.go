@@ -239,7 +239,7 @@ func (s *session) permissions(ctx context.Context, kit *Kit, args string) (strin
 	if len(added) > 0 {
 		b.WriteString("\n\nChosen in this session (`/permissions revoke N` takes one back):\n")
 		for i, r := range added {
-			fmt.Fprintf(&b, "%d. %s\n", i+1, ruleText(r))
+			fmt.Fprintf(&b, "%d. %s%s\n", i+1, ruleText(r), changedText(r, kit.Tools))
 		}
 	}
 	if len(kit.Rules)+len(added) == 0 {
@@ -257,4 +257,14 @@ func ruleText(r loop.Rule) string {
 		}
 	}
 	return text
+}
+
+// changedText says that a rule holds no more, since its tool is another by now.
+func changedText(r loop.Rule, tools []loop.Tool) string {
+	for _, t := range tools {
+		if what := r.Changed(t.Spec()); what != "" {
+			return " (not in force: the tool has changed since, " + what + ")"
+		}
+	}
+	return ""
 }

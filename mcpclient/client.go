@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,12 @@ type Options struct {
 	Probe   time.Duration // how long server/discover may stay unanswered; DefaultProbe when zero
 	Environ []string      // the environment that servers get a part of; that of this process when nil
 	Version string        // of this program, for servers that want to know
+	// Changed hears of changes at the server: of its lists where it tells of them, and of resources that were read. It is
+	// called from where the server's messages are read, so it must return soon and call no method of the client.
+	Changed func(Change)
+	Now     func() time.Time // what time results are kept by; time.Now when nil
+
+	pause func(context.Context, time.Duration) error // before a subscription is opened again
 }
 
 // The times that hold where none are set.
@@ -63,6 +70,9 @@ func (o Options) withDefaults() Options {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
+	if o.pause == nil {
+		o.pause = pauseFor
+	}
 	if o.Version == "" {
 		o.Version = "dev"
 	}
@@ -77,6 +87,8 @@ type Client struct {
 	conn    *conn
 	session *mcp.ClientSession
 	known   atomic.Pointer[map[string]Prompt] // by name, of the last list; never changed once stored
+	news    listeners
+	told    sync.Map // warnings about lists
 }
 
 // Connect starts a server and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a
@@ -97,7 +109,11 @@ func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to MCP server %s: %w", s.Name, err)
 	}
-	return &Client{server: s, log: o.Log, conn: conn, session: session}, nil
+	c := &Client{server: s, log: o.Log, conn: conn, session: session}
+	c.news.pause = o.pause
+	conn.cache.configure(o.Now, o.Changed)
+	c.listen()
+	return c, nil
 }
 
 // Name is the server's name in the configuration.
@@ -123,9 +139,11 @@ func (c *Client) Err() error { return c.conn.cause() }
 // Close ends the calls under way and the server, politely first, and returns when nothing is left of it: at once where
 // the server ends with its input, after 4 s at most where it must be killed.
 func (c *Client) Close() error {
+	wait := c.news.close()
 	_ = c.conn.Close()
 	err := c.session.Close()
 	<-c.conn.gone
+	wait()
 	if err != nil {
 		return fmt.Errorf("closing server %s: %w", c.server.Name, err)
 	}

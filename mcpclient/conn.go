@@ -61,6 +61,7 @@ type conn struct {
 	mu      sync.Mutex
 	pending map[int64]string // methods of requests without an answer
 	kept    map[string]json.RawMessage
+	cache   cache
 	junkAt  time.Time
 	junked  int
 }
@@ -159,6 +160,10 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 // Write is mcp.Connection's.
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	req, isReq := msg.(*jsonrpc.Request)
+	if isReq {
+		req = realName(req)
+		msg = req
+	}
 	if isReq && req.Method == methodDiscover && c.modern.Load() {
 		c.inject <- &jsonrpc.Response{ID: req.ID, Result: c.discover}
 		return nil

@@ -247,6 +247,10 @@ func (c *conn) handshake(ctx context.Context, o Options) (*conn, *mcp.ClientSess
 		Capabilities:   &mcp.ClientCapabilities{},
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
+	if err := listenable(client); err != nil {
+		c.discard()
+		return nil, nil, err
+	}
 	session, err := client.Connect(ctx, transport{c}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		return c, session, nil

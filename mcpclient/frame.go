@@ -66,6 +66,9 @@ func (c *conn) message(raw []byte) bool {
 		c.junk("a modern server must not send requests", raw)
 		return true
 	}
+	if !id.IsValid() {
+		c.cache.note(*f.Method, f.Params)
+	}
 	return c.deliver(&jsonrpc.Request{ID: id, Method: *f.Method, Params: f.Params})
 }
 
@@ -178,7 +181,8 @@ func (c *conn) settle(id int64, a *answer) bool {
 
 func bearsData(method string) bool {
 	switch method {
-	case "tools/list", "tools/call", "resources/list", "resources/read", "prompts/list", "prompts/get":
+	case "tools/list", "tools/call", "resources/list", "resources/read", "prompts/list", "prompts/get",
+		"resources/templates/list", "completion/complete":
 		return true
 	}
 	return false

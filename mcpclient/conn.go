@@ -106,7 +106,7 @@ func (c *conn) pump() {
 			return
 		}
 		if !c.line(line) {
-			c.endErr = io.EOF
+			c.endErr = fmt.Errorf("server %s was closed: %w", c.name, ErrClosed)
 			close(c.ended)
 			return
 		}

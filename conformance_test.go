@@ -68,8 +68,8 @@ func conformance() []proof {
 		{"update session_info_update", "always", []string{"agent.TestC003NothingBeforeTheClientKnowsTheSession"}, ""},
 		{"update usage_update", "a model whose window is known", []string{"agent.TestUsageIsToldWhereTheWindowIsKnown"}, ""},
 		{"update notice", "client session.notices", []string{"agent.TestGatedUpdates"}, ""},
-		{"update compaction_update", "client session.compaction", []string{"agent.TestGatedUpdates"}, ""},
-		{"update compaction_summary_chunk", "client session.compaction", []string{"agent.TestGatedUpdates"}, ""},
+		{"update compaction_update", "client session.compaction", []string{"agent.TestGatedUpdates", "agent.TestC062CompactionsAreReplayed"}, ""},
+		{"update compaction_summary_chunk", "client session.compaction", []string{"agent.TestGatedUpdates", "agent.TestC062CompactionsAreReplayed"}, ""},
 	}
 }
 

@@ -21,8 +21,9 @@ type Options struct {
 	// Open makes what a session works with. It is called when the session first needs it, again after it failed, and
 	// again for another model where Kit.Fits says so.
 	Open func(context.Context, Setup) (*Kit, error)
-	// Models are those that can be chosen; the first one is what a session has that has chosen none.
-	Models func() []Model
+	// Models are those that can be chosen; the first one is what a session has that has chosen none. The one that a
+	// session has chosen before is among them as long as it can be used, wherever that was.
+	Models func(chosen string) []Model
 	// Check says early, and cheaply, why a session with that model could not work: a missing key, for example. May be
 	// nil.
 	Check func(model string) error
@@ -108,25 +109,45 @@ type Files interface {
 type Kit struct {
 	// Model is asked, thinking at that level (empty: as it does by itself).
 	Model func(name, thinking string) (loop.Model, error)
-	Tools []loop.Tool
+	// Tools are those of the next turn. What comes while the session is open comes at the end. May be nil.
+	Tools func() []loop.Tool
 	// System is the system prompt, the same for as long as the session lives.
 	System string
 	// Context is told to the model along with the session's first prompt: the date, the workspace, its instructions.
 	Context loop.Blocks
 	Rules   loop.Rules
-	// Commands are slash commands beside those of Options.Commands: the prompts of its servers.
-	Commands []SlashCommand
-	// Servers are its MCP servers, those that failed too.
-	Servers []Server
+	// Commands are slash commands beside those of Options.Commands: the prompts of its servers. May be nil.
+	Commands func() []SlashCommand
+	// Servers are its MCP servers, those that failed too. May be nil.
+	Servers func() []Server
+	// Changed has something to receive after Tools, Commands or Servers have changed. May be nil.
+	Changed <-chan struct{}
 	// Fits says whether the kit serves another model as well; nil: any.
 	Fits  func(model string) bool
 	Close func() error
 }
 
-// Server is the state of an MCP server. Why is empty for one that works.
+func (k *Kit) tools() []loop.Tool {
+	if k.Tools == nil {
+		return nil
+	}
+	return k.Tools()
+}
+
+func (k *Kit) servers() []Server {
+	if k.Servers == nil {
+		return nil
+	}
+	return k.Servers()
+}
+
+// Server is the state of an MCP server.
 type Server struct {
-	Name, Era, Why string
-	Tools          int
+	Name  string
+	State string // connected, or whatever else it is, in a word
+	Era   string
+	Why   string // it does not work; empty where it does, or where that is still to be seen
+	Tools int
 }
 
 // Agent serves sessions to one client. It implements acp.Agent and all of its optional methods.

@@ -22,7 +22,14 @@ type SlashCommand struct {
 // builtin is a command that the agent answers itself, without the model.
 type builtin struct {
 	name, description, hint string
-	run                     func(s *session, ctx context.Context, kit *Kit, args string) (string, error)
+	// run gives the text to answer with, or none where it has told everything by itself.
+	run func(s *session, ctx context.Context, kit *Kit, c typedCommand) (string, error)
+}
+
+// typedCommand is a prompt that is a command: what stands behind its name, and the whole.
+type typedCommand struct {
+	args    string
+	content loop.Blocks
 }
 
 func builtins() []builtin {
@@ -41,8 +48,8 @@ func (s *session) commands() []SlashCommand {
 	if s.agent.o.Commands != nil {
 		all = s.agent.o.Commands(s.cwd())
 	}
-	if s.kit != nil {
-		all = append(slices.Clip(all), s.kit.Commands...)
+	if s.kit != nil && s.kit.Commands != nil {
+		all = append(slices.Clip(all), s.kit.Commands()...)
 	}
 	seen := make(map[string]bool)
 	for _, b := range builtins() {
@@ -106,8 +113,8 @@ func (s *session) command(ctx context.Context, kit *Kit, content loop.Blocks) (e
 		if b.name != name {
 			continue
 		}
-		text, err := b.run(s, ctx, kit, args)
-		if err != nil {
+		text, err := b.run(s, ctx, kit, typedCommand{args, content})
+		if err != nil || text == "" {
 			return nil, true, err
 		}
 		return nil, true, s.note(ctx, content, text)
@@ -139,7 +146,7 @@ func (s *session) note(ctx context.Context, content loop.Blocks, text string) er
 	return s.applyOwned(ctx, loop.Noted{MessageID: id, Content: content, Text: text})
 }
 
-func (s *session) help(ctx context.Context, _ *Kit, _ string) (string, error) {
+func (s *session) help(ctx context.Context, _ *Kit, _ typedCommand) (string, error) {
 	var b strings.Builder
 	b.WriteString("Type what you want done, or one of these:\n\n")
 	for _, c := range builtins() {
@@ -156,9 +163,9 @@ func (s *session) help(ctx context.Context, _ *Kit, _ string) (string, error) {
 }
 
 // contextReport counts in bytes of what is sent, and estimates tokens from them, since only a provider could tell.
-func (s *session) contextReport(_ context.Context, kit *Kit, _ string) (string, error) {
-	tools := 0
-	for _, t := range kit.Tools {
+func (s *session) contextReport(_ context.Context, kit *Kit, _ typedCommand) (string, error) {
+	tools, all := 0, kit.tools()
+	for _, t := range all {
 		tools += size(t.Spec())
 	}
 	parts := map[loop.Role]int{}
@@ -173,7 +180,7 @@ func (s *session) contextReport(_ context.Context, kit *Kit, _ string) (string, 
 		bytes int
 	}{
 		{"system prompt", len(kit.System)},
-		{fmt.Sprintf("%d tools", len(kit.Tools)), tools},
+		{fmt.Sprintf("%d tools", len(all)), tools},
 		{"your messages and their context", parts[loop.RoleUser]},
 		{"the agent's messages", parts[loop.RoleAssistant]},
 		{"results of tools", parts[loop.RoleTool]},
@@ -200,25 +207,26 @@ func size(v any) int {
 	return len(data)
 }
 
-func (s *session) serverReport(_ context.Context, kit *Kit, _ string) (string, error) {
-	if len(kit.Servers) == 0 {
+func (s *session) serverReport(_ context.Context, kit *Kit, _ typedCommand) (string, error) {
+	servers := kit.servers()
+	if len(servers) == 0 {
 		return "No MCP servers are connected.", nil
 	}
 	var b strings.Builder
 	b.WriteString("| server | state | era | tools |\n|---|---|---|---|\n")
-	for _, v := range kit.Servers {
-		state := "connected"
+	for _, v := range servers {
+		state := v.State
 		if v.Why != "" {
-			state = strings.NewReplacer("|", "\\|", "\n", " ").Replace(v.Why)
+			state += ": " + strings.NewReplacer("|", "\\|", "\n", " ").Replace(v.Why)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", v.Name, state, v.Era, v.Tools)
 	}
 	return strings.TrimSpace(b.String()), nil
 }
 
-func (s *session) permissions(ctx context.Context, kit *Kit, args string) (string, error) {
+func (s *session) permissions(ctx context.Context, kit *Kit, c typedCommand) (string, error) {
 	added := s.state.Added()
-	if word, rest, _ := strings.Cut(args, " "); word == "revoke" {
+	if word, rest, _ := strings.Cut(c.args, " "); word == "revoke" {
 		n, _ := strconv.Atoi(strings.TrimSpace(rest)) // 0 where it is no number
 		if n < 1 || n > len(added) {
 			return fmt.Sprintf("There is no rule %q to take back. `/permissions` lists them by number.", strings.TrimSpace(rest)), nil
@@ -239,7 +247,7 @@ func (s *session) permissions(ctx context.Context, kit *Kit, args string) (strin
 	if len(added) > 0 {
 		b.WriteString("\n\nChosen in this session (`/permissions revoke N` takes one back):\n")
 		for i, r := range added {
-			fmt.Fprintf(&b, "%d. %s%s\n", i+1, ruleText(r), changedText(r, kit.Tools))
+			fmt.Fprintf(&b, "%d. %s%s\n", i+1, ruleText(r), changedText(r, kit.tools()))
 		}
 	}
 	if len(kit.Rules)+len(added) == 0 {

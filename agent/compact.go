@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/loop"
 )
 
@@ -14,14 +14,14 @@ const summarize = "Summarize this conversation for yourself, so that you can go 
 	"what was done and found out (with paths and names), what is left, and what the user said about how to do it. " +
 	"Answer with the summary only and call no tool."
 
-// compact replaces the history by the model's own summary of it.
-func (s *session) compact(ctx context.Context, kit *Kit, _ string) (string, error) {
+// compact replaces the history by the model's own summary of it. What it has begun it also tells, so the text to answer
+// with is empty then.
+func (s *session) compact(ctx context.Context, kit *Kit, c typedCommand) (string, error) {
 	m, _ := s.agent.model(s.option(optionModel))
-	before := len(s.state.History())
 	switch {
 	case m.Offline:
 		return "The offline model keeps no window that could fill up.", nil
-	case before < 3:
+	case len(s.state.History()) < 3:
 		return "There is nothing to compact yet.", nil
 	}
 	runner, err := s.runner(kit)
@@ -31,17 +31,8 @@ func (s *session) compact(ctx context.Context, kit *Kit, _ string) (string, erro
 	request := loop.Request{System: s.state.System(), Tools: s.state.Specs(), Messages: append(s.state.History(), loop.Message{
 		Role: loop.RoleUser, Content: loop.Blocks{loop.Text{Text: summarize}},
 	})}
-	id := acp.CompactionID(fmt.Sprintf("compaction_%d", s.state.Notes()+1+s.aborted))
-	caps := s.agent.client.Capabilities().Session
-	shows := caps != nil && caps.Compaction != nil
-	tell := func(u acp.CompactionUpdate) error {
-		if !shows {
-			return nil
-		}
-		u.CompactionID = id
-		return s.update(ctx, u)
-	}
-	if err := tell(acp.CompactionUpdate{Status: acp.CompactionInProgress}); err != nil {
+	begin := loop.Compacting{MessageID: fmt.Sprintf("compact_%d_user", s.state.Compactions()+1), Content: c.content}
+	if err := s.applyOwned(ctx, begin); err != nil {
 		return "", err
 	}
 	var summary string
@@ -49,27 +40,21 @@ func (s *session) compact(ctx context.Context, kit *Kit, _ string) (string, erro
 		summary, err = s.summary(ctx, runner.Model, request)
 		return err
 	})
-	if err != nil {
-		s.aborted++
-		status := acp.CompactionFailed
-		if ctx.Err() != nil {
-			status = acp.CompactionCancelled
-		}
-		return "", errors.Join(err, tell(acp.CompactionUpdate{Status: status}))
-	}
-	whole := "This is a summary of the conversation so far.\n\n" + summary
-	if where := loop.TextOf(kit.Context); where != "" { // what came with the first prompt is gone with it
-		whole = where + "\n\n" + whole
-	}
-	if err := s.applyOwned(ctx, loop.Compacted{Summary: whole}); err != nil {
+	switch {
+	case err == nil:
+		// What came with the first prompt would be gone with it.
+		where := append(slices.Clip(kit.Context), loop.Text{Text: "This is a summary of the conversation so far."})
+		return "", s.applyOwned(ctx, loop.Compacted{Context: where, Summary: summary})
+	case s.broken != nil:
 		return "", err
+	case ctx.Err() != nil:
+		return "", errors.Join(err, s.applyOwned(context.WithoutCancel(ctx), loop.Cancelled{}))
 	}
-	if shows {
-		chunk := acp.CompactionSummaryChunk{CompactionID: id, Content: acp.TextContent{Text: summary}}
-		err := errors.Join(s.update(ctx, chunk), tell(acp.CompactionUpdate{Status: acp.CompactionCompleted}))
-		return fmt.Sprintf("Compacted %d messages.", before), err
+	failure, known := errors.AsType[*loop.Failure](err)
+	if !known {
+		failure = &loop.Failure{Kind: loop.FailInternal, Message: err.Error()}
 	}
-	return fmt.Sprintf("Compacted %d messages into this summary:\n\n%s", before, summary), nil
+	return "", errors.Join(err, s.applyOwned(ctx, loop.ModelFailed{Failure: *failure}))
 }
 
 // summary asks the model with the same prefix as always, so that its cache serves.

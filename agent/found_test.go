@@ -79,7 +79,7 @@ func TestNewRulesReachALoadedSession(t *testing.T) {
 	model := scripted.New(scripted.Ask("asks", ""), scripted.Say("done"))
 	s := newStandOn(t, func(context.Context, agent.Setup) (*agent.Kit, error) {
 		return &agent.Kit{
-			Model: func(string, string) (loop.Model, error) { return model, nil }, Tools: []loop.Tool{it}, System: "be brief",
+			Model: func(string, string) (loop.Model, error) { return model, nil }, Tools: always([]loop.Tool{it}), System: "be brief",
 			Rules: loop.Rules{{Tool: "asks", Verdict: loop.Deny, Why: "not here"}},
 		}, nil
 	}, p, store)
@@ -225,7 +225,7 @@ func TestWhatTheEditorRefusesIsNotDoneInAnotherWay(t *testing.T) {
 					store := &memStore{logs: map[acp.SessionID]*memLog{}}
 					a = agent.New(c, agentOptions(func(_ context.Context, s agent.Setup) (*agent.Kit, error) {
 						files = s.Files(own)
-						return &agent.Kit{Model: func(string, string) (loop.Model, error) { return model, nil }, Tools: []loop.Tool{it}}, nil
+						return &agent.Kit{Model: func(string, string) (loop.Model, error) { return model, nil }, Tools: always([]loop.Tool{it})}, nil
 					}, p.peer, store))
 					return a
 				}, acp.Options{})

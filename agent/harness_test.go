@@ -213,7 +213,7 @@ type kitFunc func(context.Context, agent.Setup) (*agent.Kit, error)
 func kitOf(m loop.Model, tools ...loop.Tool) kitFunc {
 	return func(context.Context, agent.Setup) (*agent.Kit, error) {
 		return &agent.Kit{
-			Model: func(string, string) (loop.Model, error) { return m, nil }, Tools: tools, System: "be brief",
+			Model: func(string, string) (loop.Model, error) { return m, nil }, Tools: always(tools), System: "be brief",
 		}, nil
 	}
 }
@@ -246,7 +246,7 @@ func bare(t *testing.T, p *peer, store *memStore) (*acp.AgentConn, *acp.Initiali
 func agentOptions(open kitFunc, p *peer, store *memStore) agent.Options {
 	return agent.Options{
 		Info: acp.Implementation{Name: "test", Version: "1"}, Log: log.New(io.Discard), Store: store, Open: open,
-		Models: func() []agent.Model {
+		Models: func(string) []agent.Model {
 			return []agent.Model{{ID: "test/one", Name: "One", Window: 1000, Thinking: []string{"default", "high"}}, {ID: "test/two", Name: "Two"}}
 		},
 		Commands: p.commands, Check: p.check, Logout: p.logout, Bypass: p.bypass,
@@ -338,3 +338,6 @@ func (t *tool) Run(ctx context.Context, j loop.Job, report func(loop.Block)) (lo
 }
 
 var errBroken = errors.New("it broke")
+
+// always is a part of a kit that does not change.
+func always[T any](v T) func() T { return func() T { return v } }

@@ -153,13 +153,8 @@ func (s *session) tell(ctx context.Context, events []loop.Event, updateFor func(
 	return nil
 }
 
-// loaded is LoadUpdateFor, less what the person does not want to see.
-func (s *session) loaded(e loop.Event) (acp.SessionUpdate, bool) {
-	if _, thought := e.(loop.AgentThought); thought && s.option(optionThoughts) == "false" {
-		return nil, false
-	}
-	return LoadUpdateFor(e)
-}
+// loaded is LoadUpdateFor, as this client and the person want it.
+func (s *session) loaded(e loop.Event) (acp.SessionUpdate, bool) { return s.wanted(e, LoadUpdateFor) }
 
 // settle ends a turn that the log has no end of, and takes back a mode that this process does not offer. It returns
 // what came of that.

@@ -515,7 +515,7 @@ func TestGatedUpdates(t *testing.T) {
 		s := newStand(t, func(context.Context, agent.Setup) (*agent.Kit, error) {
 			return &agent.Kit{
 				Model:   func(string, string) (loop.Model, error) { return model, nil },
-				Servers: []agent.Server{{Name: "good"}, {Name: "bad", Why: "no licence"}},
+				Servers: always([]agent.Server{{Name: "good"}, {Name: "bad", Why: "no licence"}}),
 			}, nil
 		}, p)
 		for _, text := range []string{"a", "b", "/compact"} {

@@ -36,7 +36,7 @@ func TestAThousandSessions(t *testing.T) {
 		model := scripted.New(scripted.Reply{Text: []string{"one ", "two"}, Calls: []loop.Call{loop.NewCall("", "free", "{}")}}, scripted.Say("done"))
 		return &agent.Kit{
 			Model: func(string, string) (loop.Model, error) { return model, nil },
-			Tools: []loop.Tool{&tool{spec: loop.Spec{Name: "free", Default: loop.Allow}}},
+			Tools: always([]loop.Tool{&tool{spec: loop.Spec{Name: "free", Default: loop.Allow}}}),
 			Close: func() error { kits.Add(-1); return nil },
 		}, nil
 	}
@@ -209,12 +209,12 @@ func TestSessionsAreIndependent(t *testing.T) {
 				Model: func(string, string) (loop.Model, error) {
 					return scripted.New(scripted.Ask("work", ""), scripted.Say("done")), nil
 				},
-				Tools: []loop.Tool{&tool{spec: loop.Spec{Name: "work", Default: loop.Allow}, run: func(ctx context.Context, _ loop.Job, _ func(loop.Block)) (loop.Result, error) {
+				Tools: always([]loop.Tool{&tool{spec: loop.Spec{Name: "work", Default: loop.Allow}, run: func(ctx context.Context, _ loop.Job, _ func(loop.Block)) (loop.Result, error) {
 					if block {
 						<-release
 					}
 					return loop.Result{}, ctx.Err()
-				}}},
+				}}}),
 			}, nil
 		}
 		s := newStand(t, kit, &peer{})

@@ -44,16 +44,16 @@ type session struct {
 	servers  []acp.MCPServer
 	opening  latch // held while the kit is made
 	kit      *Kit
-	told     string          // the commands that the client knows, as text
-	lifetime context.Context //nolint:containedctx // what is opened for the session ends with it
+	unwatch  func()            // ends the watch over the kit
+	told     string            // the commands that the client knows, as text
+	noticed  map[string]string // what the client was told of servers that do not work
+	lifetime context.Context   //nolint:containedctx // what is opened for the session ends with it
 	end      context.CancelFunc
 
 	log    Log        // the owner's; nil until the session is loaded
 	state  loop.State // the owner's
 	broken error      // the owner's: why the state is no longer that of the log
 	shown  display    // the owner's: the terminals that the client shows by itself
-
-	aborted int // the owner's: how many compactions came to nothing; their ids are taken
 }
 
 func newSession(a *Agent, id acp.SessionID) *session {
@@ -277,42 +277,6 @@ func (s *session) run(ctx context.Context, kit *Kit, prompt loop.Prompted) (loop
 	return reason, err
 }
 
-func (s *session) runner(kit *Kit) (*loop.Runner, error) {
-	model, err := kit.Model(s.option(optionModel), s.option(optionThinking))
-	if err != nil {
-		return nil, err
-	}
-	return &loop.Runner{
-		Model: model, Tools: kit.Tools, Log: s.log, Inbox: s.inbox, Gate: s.gate, Asker: s.asker,
-		Key: func(callID string) string { return string(s.id) + "/" + callID },
-		Crashed: func(what string, value any, stack []byte) {
-			s.agent.o.Log.Error("panic", "session", s.id, "in", what, "panic", value, "stack", string(stack))
-		},
-	}, nil
-}
-
-// configure logs what the session works with, where that is news.
-func (s *session) configure(r *loop.Runner, kit *Kit) (loop.State, error) {
-	specs := make([]loop.Spec, len(kit.Tools))
-	for i, t := range kit.Tools {
-		specs[i] = t.Spec()
-	}
-	same := s.state.System() == kit.System && slices.EqualFunc(s.state.Specs(), specs, sameSpec) &&
-		slices.EqualFunc(s.state.Configured(), kit.Rules, sameRule)
-	if s.state.Turn() > 0 && same {
-		return s.state, nil
-	}
-	return r.Configure(s.state, loop.Configured{Specs: specs, Rules: kit.Rules, System: kit.System})
-}
-
-func sameSpec(a, b loop.Spec) bool {
-	sameSchema := string(a.Schema) == string(b.Schema)
-	a.Schema, b.Schema = nil, nil
-	return sameSchema && fmt.Sprintf("%#v", a) == fmt.Sprintf("%#v", b)
-}
-
-func sameRule(a, b loop.Rule) bool { return fmt.Sprintf("%#v", a) == fmt.Sprintf("%#v", b) }
-
 // apply logs and applies an input that is no part of a turn: through the turn that runs, if one does.
 func (s *session) apply(ctx context.Context, in loop.Input) error {
 	select {
@@ -393,122 +357,25 @@ func (s *session) update(ctx context.Context, u acp.SessionUpdate) error {
 	return s.agent.client.SessionUpdate(ctx, &acp.SessionNotification{SessionID: s.id, Update: u})
 }
 
-// updateFor is UpdateFor, less what the person does not want to see.
+// updateFor is UpdateFor, as this client and the person want it.
 func (s *session) updateFor(e loop.Event) (acp.SessionUpdate, bool) {
-	switch v := e.(type) {
-	case loop.AgentThought:
-		if s.option(optionThoughts) == "false" {
-			return nil, false
-		}
-	case loop.UsageChanged:
+	if v, ok := e.(loop.UsageChanged); ok {
 		return s.usage(v.Usage)
-	default: // the rest is for everyone
 	}
-	return UpdateFor(e)
+	return s.wanted(e, UpdateFor)
 }
 
-// open is the session's kit, made if there is none for the model that is chosen.
-func (s *session) open(ctx context.Context) (*Kit, error) {
-	if err := s.opening.lock(ctx); err != nil {
-		return nil, err
+// wanted is as, less what the person does not want to see, and in words where the client has no more than those.
+func (s *session) wanted(e loop.Event, as func(loop.Event) (acp.SessionUpdate, bool)) (acp.SessionUpdate, bool) {
+	if _, thought := e.(loop.AgentThought); thought && s.option(optionThoughts) == "false" {
+		return nil, false
 	}
-	defer s.opening.unlock()
-	if err := s.lifetime.Err(); err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	s.mu.Lock()
-	s.stopOpening = stop
-	s.mu.Unlock()
-	defer context.AfterFunc(s.lifetime, stop)() //nolint:contextcheck // the session's end is one more reason to stop
-	model := s.option(optionModel)
-	if s.kit != nil && (s.kit.Fits == nil || s.kit.Fits(model)) {
-		return s.kit, nil
-	}
-	if err := s.shutKit(); err != nil {
-		s.agent.o.Log.Warn("closing what a session worked with", "session", s.id, "err", err)
-	}
-	s.mu.Lock()
-	roots, servers := s.roots, s.servers
-	s.mu.Unlock()
-	kit, err := s.agent.o.Open(ctx, Setup{
-		Session: s.id, Roots: roots, Servers: servers, Model: model, Client: s.agent.client,
-		Terminal: clientTerminal(s.agent.client, s.id, s.agent.o.Log),
-		Files:    func(own Files) Files { return clientFiles(s.agent.client, s.id, own) },
-	})
-	if err == nil && errors.Join(ctx.Err(), s.lifetime.Err()) != nil { // a cancel in between: what was connected may be half of it
-		if kit.Close != nil {
-			err = kit.Close()
-		}
-		err = errors.Join(context.Canceled, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.kit = kit
-	s.told = "" // a client that was still busy with the response may have missed the first time
-	return kit, errors.Join(s.announce(ctx), s.notice(ctx, kit.Servers))
-}
-
-// notice names the servers that failed, to clients that show such things; for the others the log has them, and /mcp.
-func (s *session) notice(ctx context.Context, servers []Server) error {
-	if caps := s.agent.client.Capabilities().Session; caps == nil || caps.Notices == nil {
-		return nil
-	}
-	for _, v := range servers {
-		if v.Why == "" {
-			continue
-		}
-		err := s.update(ctx, acp.Notice{
-			Severity: acp.SeverityWarning, Title: "The MCP server " + v.Name + " is not available", Description: v.Why,
-		})
-		if err != nil {
-			return err
+	if caps := s.agent.client.Capabilities().Session; caps == nil || caps.Compaction == nil {
+		if u, told := worded(e); told {
+			return u, u != nil
 		}
 	}
-	return nil
-}
-
-func (s *session) closeKit() error {
-	s.mu.Lock()
-	stop := s.stopOpening
-	s.mu.Unlock()
-	if stop != nil {
-		stop() // nobody waits for servers whose session is placed anew
-	}
-	s.opening <- struct{}{} // what was opened is closed, whoever still waits
-	defer s.opening.unlock()
-	return s.shutKit()
-}
-
-func (s *session) shutKit() error {
-	kit := s.kit
-	s.kit = nil
-	if kit == nil || kit.Close == nil {
-		return nil
-	}
-	return kit.Close()
-}
-
-// settled runs once the client knows of the session: it is told the commands, and what the client wanted connected
-// begins to.
-func (s *session) settled(ctx context.Context) {
-	err := s.opening.lock(ctx)
-	if err == nil {
-		s.told = ""
-		err = s.announce(ctx)
-		s.opening.unlock()
-	}
-	s.mu.Lock()
-	wanted := len(s.servers) > 0
-	s.mu.Unlock()
-	if err == nil && wanted {
-		_, err = s.open(ctx)
-	}
-	if err != nil && ctx.Err() == nil && s.lifetime.Err() == nil {
-		s.agent.o.Log.Warn("opening a session", "session", s.id, "err", err)
-	}
+	return as(e)
 }
 
 // shut ends the session for everyone who comes from now on. It says whether it was open until then.

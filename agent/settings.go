@@ -31,14 +31,14 @@ func (a *Agent) modes() []mode {
 }
 
 func (a *Agent) defaultModel() string {
-	if models := a.o.Models(); len(models) > 0 {
+	if models := a.o.Models(""); len(models) > 0 {
 		return models[0].ID
 	}
 	return ""
 }
 
 func (a *Agent) model(id string) (Model, bool) {
-	models := a.o.Models()
+	models := a.o.Models(id)
 	i := slices.IndexFunc(models, func(m Model) bool { return m.ID == id })
 	if i < 0 {
 		return Model{}, false
@@ -112,7 +112,7 @@ func (s *session) configOptions() acp.SessionConfigOptions {
 	for _, m := range s.agent.modes() {
 		modes = append(modes, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(m.id), Name: m.name, Description: m.description})
 	}
-	for _, m := range s.agent.o.Models() {
+	for _, m := range s.agent.o.Models(s.option(optionModel)) {
 		models = append(models, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(m.ID), Name: m.Name})
 	}
 	out := acp.SessionConfigOptions{

@@ -44,6 +44,12 @@ func UpdateFor(e loop.Event) (acp.SessionUpdate, bool) {
 		return planOf(v.Entries), true
 	case loop.TitleChanged:
 		return acp.SessionInfoUpdate{Title: acp.Some(v.Title)}, true
+	case loop.CompactionStarted:
+		return acp.CompactionUpdate{CompactionID: acp.CompactionID(v.ID), Status: acp.CompactionInProgress}, true
+	case loop.CompactionSummary:
+		return acp.CompactionSummaryChunk{CompactionID: acp.CompactionID(v.ID), Content: acp.TextContent{Text: v.Text}}, true
+	case loop.CompactionFinished:
+		return acp.CompactionUpdate{CompactionID: acp.CompactionID(v.ID), Status: acp.CompactionStatus(v.Status)}, true
 	case loop.UsageChanged: // it takes the size of the window, which the event does not know
 		return nil, false
 	}
@@ -69,6 +75,27 @@ func LoadUpdateFor(e loop.Event) (acp.SessionUpdate, bool) {
 	default: // as it was live
 	}
 	return UpdateFor(e)
+}
+
+// worded says in the agent's words what a client without the capability session.compaction would not be told. told says
+// whether e is such a thing at all; then u is nil where there is nothing to say.
+func worded(e loop.Event) (u acp.SessionUpdate, told bool) {
+	say := func(id, text string) acp.SessionUpdate {
+		return acp.AgentMessageChunk{Content: acp.TextContent{Text: text}, MessageID: messageID(id)}
+	}
+	switch v := e.(type) {
+	case loop.CompactionStarted:
+		return nil, true
+	case loop.CompactionSummary:
+		return say(v.ID, "The conversation so far was replaced by this summary:\n\n"+v.Text), true
+	case loop.CompactionFinished:
+		if v.Status == loop.CompactionFailed {
+			return say(v.ID, "The conversation could not be summarized; nothing was changed."), true
+		}
+		return nil, true
+	default:
+		return nil, false
+	}
 }
 
 func withoutTerminals(blocks loop.Blocks) loop.Blocks {

@@ -39,6 +39,8 @@ func EncodeInput(in Input) (kind string, body json.RawMessage, err error) {
 		kind = "Progressed"
 	case Finished:
 		kind = "Finished"
+	case Compacting:
+		kind = "Compacting"
 	case Compacted:
 		kind = "Compacted"
 	case Cancelled:
@@ -100,6 +102,8 @@ func DecodeInput(kind string, body json.RawMessage) (Input, error) {
 		return decodeInput[Progressed](kind, body)
 	case "Finished":
 		return decodeInput[Finished](kind, body)
+	case "Compacting":
+		return decodeInput[Compacting](kind, body)
 	case "Compacted":
 		return decodeInput[Compacted](kind, body)
 	case "Cancelled":

@@ -81,8 +81,10 @@ func everyInput() []Input {
 		Progressed{CallID: "c", Part: everyBlock()},
 		Finished{},
 		Finished{Result: Result{CallID: "c", Content: everyBlock(), Display: everyBlock(), Raw: json.RawMessage(`[1]`), Failed: true}},
+		Compacting{},
+		Compacting{MessageID: "u", Content: everyBlock()},
 		Compacted{},
-		Compacted{Keep: 3, Summary: "s"},
+		Compacted{Keep: 3, Context: everyBlock(), Summary: "s"},
 		Cancelled{},
 		Unknown{Kind: "Teleported", Body: json.RawMessage(`{"to": "<moon>"}`)},
 	}
@@ -101,7 +103,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		assert.NotContains(t, string(body), `\u003c`, "people read this")
 		assert.NotContains(t, string(body), "\n")
 	}
-	assert.Len(t, kinds, 18, "every kind of input, and one that nobody knows")
+	assert.Len(t, kinds, 19, "every kind of input, and one that nobody knows")
 }
 
 func TestCodecForms(t *testing.T) {

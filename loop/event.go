@@ -43,20 +43,42 @@ type (
 	PlanChanged struct{ Entries []PlanEntry }
 	// TitleChanged names the session.
 	TitleChanged struct{ Title string }
+	// CompactionStarted says that the conversation is being summarized.
+	CompactionStarted struct{ ID string }
+	// CompactionSummary is what stands for the conversation so far from now on.
+	CompactionSummary struct{ ID, Text string }
+	// CompactionFinished ends what CompactionStarted began, exactly once.
+	CompactionFinished struct {
+		ID     string
+		Status CompactionStatus
+	}
 	// UsageChanged says how many tokens the latest model request used.
 	UsageChanged struct{ Usage Usage }
 	// ToolFinished settles a call. Each call that was proposed is settled exactly once, before its turn ends.
 	ToolFinished struct{ Result Result }
 )
 
-func (UserText) event()      {}
-func (AgentText) event()     {}
-func (AgentThought) event()  {}
-func (ToolProposed) event()  {}
-func (ToolPreviewed) event() {}
-func (ToolStarted) event()   {}
-func (ToolProgress) event()  {}
-func (ToolFinished) event()  {}
-func (PlanChanged) event()   {}
-func (TitleChanged) event()  {}
-func (UsageChanged) event()  {}
+// CompactionStatus is how a compaction ended.
+type CompactionStatus string
+
+// The ends of a compaction. Only a completed one has changed anything.
+const (
+	CompactionCompleted CompactionStatus = "completed"
+	CompactionFailed    CompactionStatus = "failed"
+	CompactionCancelled CompactionStatus = "cancelled"
+)
+
+func (UserText) event()           {}
+func (AgentText) event()          {}
+func (AgentThought) event()       {}
+func (ToolProposed) event()       {}
+func (ToolPreviewed) event()      {}
+func (ToolStarted) event()        {}
+func (ToolProgress) event()       {}
+func (ToolFinished) event()       {}
+func (PlanChanged) event()        {}
+func (TitleChanged) event()       {}
+func (UsageChanged) event()       {}
+func (CompactionStarted) event()  {}
+func (CompactionSummary) event()  {}
+func (CompactionFinished) event() {}

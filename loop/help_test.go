@@ -105,7 +105,8 @@ func (p *session) settledOnce() map[string]string {
 			require.True(p.t, open[v.Result.CallID], "settled, but not open: %s", v.Result.CallID)
 			delete(open, v.Result.CallID)
 			texts[v.Result.CallID] = TextOf(v.Result.Content)
-		case UserText, AgentText, AgentThought, ToolPreviewed, ToolStarted, ToolProgress, PlanChanged, TitleChanged, UsageChanged:
+		case UserText, AgentText, AgentThought, ToolPreviewed, ToolStarted, ToolProgress, PlanChanged, TitleChanged, UsageChanged,
+			CompactionStarted, CompactionSummary, CompactionFinished:
 		}
 	}
 	require.Empty(p.t, open, "never settled")

@@ -51,7 +51,7 @@ type (
 		Stop    StopReason `json:"stop"`
 		Usage   Usage      `json:"usage,omitzero"`
 	}
-	// ModelFailed ends a model's stream without a reply, and the turn with it.
+	// ModelFailed ends a model's stream without a reply, and the turn or the compaction with it.
 	ModelFailed struct {
 		Failure Failure `json:"failure"`
 	}
@@ -92,12 +92,20 @@ type (
 	Finished struct {
 		Result Result `json:"result"`
 	}
-	// Compacted replaces all but the last Keep messages of history by a summary. Between turns only.
+	// Compacting begins a compaction, between turns: the model is being asked for a summary. Content is the command that
+	// asked for it. Compacted, ModelFailed or Cancelled ends it.
+	Compacting struct {
+		MessageID string `json:"messageId,omitempty"`
+		Content   Blocks `json:"content,omitempty"`
+	}
+	// Compacted replaces all but the last Keep messages of history by one that holds Context and Summary. Context is
+	// what the harness tells the model along with it; clients never see it.
 	Compacted struct {
 		Keep    int    `json:"keep"`
+		Context Blocks `json:"context,omitempty"`
 		Summary string `json:"summary"`
 	}
-	// Cancelled ends the turn: by the person, or because the process that ran it is gone.
+	// Cancelled ends the turn or the compaction: by the person, or because the process that ran it is gone.
 	Cancelled struct{}
 	// Unknown is an input of a kind that this build does not know, kept as it came. Step ignores it.
 	Unknown struct {
@@ -121,6 +129,7 @@ func (Asked) input()       {}
 func (Answered) input()    {}
 func (Progressed) input()  {}
 func (Finished) input()    {}
+func (Compacting) input()  {}
 func (Compacted) input()   {}
 func (Cancelled) input()   {}
 func (Unknown) input()     {}

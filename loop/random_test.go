@@ -46,12 +46,14 @@ func (c *checker) take(w want) bool {
 // fits says whether the input is one that was called for, and what is called for from now on besides its effects.
 func (c *checker) fits(in Input) bool {
 	switch v := in.(type) {
-	case Prompted:
+	case Prompted, Compacting:
 		return !c.open
 	case Streamed:
 		return v.Text != "" && (v.Kind == ChunkText || v.Kind == ChunkThought) && slices.Contains(c.wanted, want{kind: "model"})
-	case Replied, ModelFailed:
+	case Replied:
 		return c.take(want{kind: "model"})
+	case ModelFailed:
+		return c.take(want{kind: "model"}) || c.take(want{kind: "summary"})
 	case Previewed:
 		return c.take(want{"preview", v.CallID})
 	case Decided:
@@ -68,7 +70,9 @@ func (c *checker) fits(in Input) bool {
 		return c.take(want{"result", v.Result.CallID})
 	case Cancelled:
 		return c.open
-	case Configured, Chosen, Noted, Revoked, Compacted, Unknown:
+	case Compacted:
+		return c.take(want{kind: "summary"})
+	case Configured, Chosen, Noted, Revoked, Unknown:
 	}
 	return false
 }
@@ -114,8 +118,10 @@ func (c *checker) step(in Input) error {
 }
 
 func (c *checker) effect(in Input, e Effect, last bool) error {
-	if _, ok := in.(Prompted); ok {
+	switch in.(type) {
+	case Prompted, Compacting:
 		c.open = true
+	default:
 	}
 	if !c.open {
 		return fmt.Errorf("%v outside a turn", names([]Effect{e}))
@@ -223,7 +229,12 @@ func (c *checker) event(e Event) error {
 		if ok {
 			k.finished = true
 		}
-	case UserText, AgentText, AgentThought, PlanChanged, TitleChanged, UsageChanged:
+	case CompactionStarted:
+		ok = !slices.Contains(c.wanted, want{kind: "summary"})
+		c.wanted = append(c.wanted, want{kind: "summary"})
+	case CompactionFinished:
+		c.open, c.wanted = false, nil
+	case UserText, AgentText, AgentThought, PlanChanged, TitleChanged, UsageChanged, CompactionSummary:
 	}
 	if !ok {
 		return fmt.Errorf("%#v is out of order", e)
@@ -326,7 +337,7 @@ func (d dice) input(c *checker) Input {
 	if !c.open && d.of(4) != 0 {
 		return prompt("go")
 	}
-	switch d.of(12) {
+	switch d.of(13) {
 	case 0:
 		return d.config()
 	case 1:
@@ -339,6 +350,8 @@ func (d dice) input(c *checker) Input {
 		return prompt("go")
 	case 5:
 		return ModelFailed{Failure: Failure{Kind: FailNetwork}}
+	case 6:
+		return Compacting{Content: prompt("/compact").Content}
 	}
 	return d.about([]string{"model", "preview", "decision", "intent", "result", "answer"}[d.of(6)], d.id(c))
 }
@@ -350,6 +363,8 @@ func (d dice) about(kind, id string) Input {
 			return Streamed{Kind: []ChunkKind{ChunkText, ChunkThought, "odd"}[n], Text: []string{"", "x"}[d.of(2)]}
 		}
 		return d.reply()
+	case "summary":
+		return []Input{Compacted{Summary: "s"}, Compacted{Keep: d.of(8) - 1, Summary: "s"}, ModelFailed{}, Cancelled{}}[d.of(4)]
 	case "preview":
 		if d.of(8) == 0 {
 			return Previewed{CallID: id, Failure: "no"}

@@ -164,7 +164,7 @@ func (sc *scene) whole() {
 			require.True(sc.t, open[v.Result.CallID])
 			delete(open, v.Result.CallID)
 		case loop.UserText, loop.AgentText, loop.AgentThought, loop.ToolPreviewed, loop.ToolStarted, loop.ToolProgress,
-			loop.PlanChanged, loop.TitleChanged, loop.UsageChanged:
+			loop.PlanChanged, loop.TitleChanged, loop.UsageChanged, loop.CompactionStarted, loop.CompactionSummary, loop.CompactionFinished:
 		}
 	}
 	require.Empty(sc.t, open)

@@ -12,10 +12,11 @@ type State struct {
 	limits Limits
 	system string
 
-	options []choice // sorted by their names
-	title   string
-	titled  bool // the client knows the title
-	notes   int
+	options     []choice // sorted by their names
+	title       string
+	titled      bool // the client knows the title
+	notes       int
+	compactions int // begun
 
 	trace   Trace // of the latest prompt
 	history []Message
@@ -45,6 +46,7 @@ const (
 	idle phase = iota
 	asking
 	calling
+	summarizing // no turn, but a compaction
 )
 
 // stage is where a call is. It moves one way, except between running and answering.
@@ -80,7 +82,7 @@ type piece struct {
 	text string
 }
 
-// Idle says whether no turn is under way.
+// Idle says whether neither a turn nor a compaction is under way.
 func (s State) Idle() bool { return s.phase == idle }
 
 // Turn is the number of the latest turn, from 1; 0 before the first.
@@ -109,6 +111,9 @@ func (s State) Added() Rules { return slices.Clip(s.added) }
 
 // Notes is how many exchanges there were that the model knows nothing of.
 func (s State) Notes() int { return s.notes }
+
+// Compactions is how many compactions were begun.
+func (s State) Compactions() int { return s.compactions }
 
 // Unsettled are the calls of the turn under way that have no result yet.
 func (s State) Unsettled() []Call {

@@ -79,6 +79,8 @@ func (m *machine) step(in Input) {
 			m.settle(i, v.Result)
 			m.advance()
 		}
+	case Compacting:
+		m.compacting(v)
 	case Compacted:
 		m.compacted(v)
 	case Cancelled:
@@ -225,7 +227,12 @@ func (m *machine) sayUnstreamed(content Blocks) {
 }
 
 func (m *machine) modelFailed(v ModelFailed) {
-	if m.s.phase != asking {
+	switch m.s.phase {
+	case asking:
+	case summarizing:
+		m.endCompaction(CompactionFailed)
+		return
+	case idle, calling:
 		return
 	}
 	m.keepPartial()
@@ -245,6 +252,9 @@ func (m *machine) cancelled() {
 	switch m.s.phase {
 	case idle:
 		return
+	case summarizing:
+		m.endCompaction(CompactionCancelled)
+		return
 	case asking:
 		m.keepPartial()
 	case calling:
@@ -261,20 +271,4 @@ func (m *machine) cancelled() {
 		m.addResults()
 	}
 	m.end(StopCancelled)
-}
-
-// compacted never parts calls from their results: it keeps more rather than less.
-func (m *machine) compacted(v Compacted) {
-	if m.s.phase != idle || v.Keep < 0 || v.Keep >= len(m.s.history) {
-		return
-	}
-	cut := len(m.s.history) - v.Keep
-	for cut < len(m.s.history) && cut > 0 && m.s.history[cut].Role == RoleTool {
-		cut--
-	}
-	if cut == 0 {
-		return
-	}
-	summary := Message{Role: RoleUser, Content: Blocks{Text{Text: v.Summary}}}
-	m.s.history = append([]Message{summary}, m.s.history[cut:]...)
 }

@@ -291,6 +291,42 @@ func TestCompaction(t *testing.T) {
 	p.replays()
 }
 
+// A compaction is told from its beginning to its one end, and changes something only if that is its summary.
+func TestCompactionIsTold(t *testing.T) {
+	t.Parallel()
+	ask := Compacting{MessageID: "u", Content: prompt("/compact").Content}
+	begun := func(id string) []Effect {
+		return []Effect{Emit{UserText{MessageID: "u", Part: Text{Text: "/compact"}}}, Emit{CompactionStarted{ID: id}}}
+	}
+	p := begin(t)
+	p.in(prompt("one"), says("first"))
+	h := p.s.History()
+	for i, row := range []struct {
+		end    Input
+		status CompactionStatus
+	}{
+		{Cancelled{}, CompactionCancelled},
+		{ModelFailed{Failure: Failure{Kind: FailNetwork}}, CompactionFailed},
+		{Compacted{Keep: 2, Summary: "nothing is replaced"}, CompactionFailed},
+	} {
+		id := []string{"compaction_1", "compaction_2", "compaction_3"}[i]
+		assert.Equal(t, begun(id), p.in(ask))
+		assert.False(t, p.s.Idle())
+		p.ignores(prompt("meanwhile"), ask, Noted{Content: ask.Content}, says("x"), Streamed{Kind: ChunkText, Text: "x"}, Revoked{})
+		assert.Equal(t, []Effect{Emit{CompactionFinished{ID: id, Status: row.status}}}, p.in(row.end))
+		assert.True(t, p.s.Idle())
+		assert.Equal(t, h, p.s.History())
+	}
+	assert.Equal(t, begun("compaction_4"), p.in(ask))
+	assert.Equal(t, []Effect{
+		Emit{CompactionSummary{ID: "compaction_4", Text: "sum"}}, Emit{CompactionFinished{ID: "compaction_4", Status: CompactionCompleted}},
+	}, p.in(Compacted{Context: Blocks{Text{Text: "where"}}, Summary: "sum"}))
+	assert.Equal(t, []Message{{Role: RoleUser, Content: Blocks{Text{Text: "where"}, Text{Text: "sum"}}}}, p.s.History())
+	assert.Equal(t, 4, p.s.Compactions())
+	p.in(prompt("two"), says("second"))
+	p.replays()
+}
+
 func TestConfiguredAgain(t *testing.T) {
 	t.Parallel()
 	p := begin(t)

@@ -133,6 +133,9 @@ func (c *Client) Version() string { return c.session.InitializeResult().Protocol
 // Instructions are what the server wants models to know about it; a server's word, not to be trusted.
 func (c *Client) Instructions() string { return c.session.InitializeResult().Instructions }
 
+// Done is closed once the client is of no more use: the server has ended, or Close was called.
+func (c *Client) Done() <-chan struct{} { return c.conn.ended }
+
 // Err is why the client is of no more use, or nil while it is.
 func (c *Client) Err() error { return c.conn.cause() }
 

@@ -14,12 +14,14 @@
 // do the errors -32020 to -32022; those never fall back. Any other error, silence past Options.Probe, or an answer
 // that makes no sense is followed by initialize on the same process, an exit by initialize on a new one.
 //
+// A Client is one connection; when its server ends, it has ended too. A [Host] keeps the servers of a session: it starts
+// them side by side and again when they end, and offers tools that live on from one process to the next.
+//
 // An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit.
 //
 // Limits of this version:
 //   - stdio only; no HTTP, no OAuth, no subscriptions, no progress, no output schemas.
 //   - No elicitation, sampling or roots are declared, so a server must not ask; if one does, the call fails and says so.
-//   - A server that has ended stays ended: its tools fail at once. There is no restart.
 //   - Lists are fetched when asked for, never cached; ttlMs is ignored. Only what the last list said of the arguments of
 //     prompts is kept, to find those that are missing.
 //   - A prompt becomes part of one message of the user; the other roles in it are named in words. Values of arguments

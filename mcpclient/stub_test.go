@@ -82,6 +82,7 @@ type stub struct {
 	Early     string   // it says this on stderr and exits with 3 at once
 	InitHangs bool     // initialize is not answered
 	Tools     []string // tools/list's entries, as JSON; defaults to those that call knows
+	Later     []string // tools/list's entries from its second start in Dir on
 	Pages     []page   // of tools/list
 	Prompts   []string // prompts/list's entries, as JSON; without any there is no such capability
 	PromptsIn []page   // or its pages
@@ -353,6 +354,10 @@ func (s *stub) discover(id json.RawMessage) (code int, stop bool) {
 }
 
 func (s *stub) tools() []string {
+	starts, _ := os.ReadFile(filepath.Join(s.Dir, "pids"))
+	if s.Later != nil && bytes.Count(starts, []byte("\n")) > 1 {
+		return s.Later
+	}
 	if s.Tools != nil {
 		return s.Tools
 	}

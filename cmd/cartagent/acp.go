@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/muesli/termenv"
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
@@ -80,13 +84,17 @@ func newLogger(c console) *log.Logger {
 	if err != nil {
 		level = log.WarnLevel
 	}
-	format := log.JSONFormatter
-	if isTerminal(c.err) {
-		format = log.TextFormatter
+	o := log.Options{Level: level, ReportTimestamp: true, TimeFormat: time.RFC3339Nano, Formatter: log.JSONFormatter}
+	f, ok := c.err.(*os.File)
+	if !ok || !isTerminal(f) {
+		return log.NewWithOptions(c.err, o)
 	}
-	return log.NewWithOptions(c.err, log.Options{
-		Level: level, ReportTimestamp: true, TimeFormat: time.RFC3339Nano, Formatter: format,
-	})
+	o.Formatter = log.TextFormatter
+	// Given the terminal itself, the logger would ask it for its colors and read the answer from what the person types,
+	// for up to 10 s where none comes.
+	logger := log.NewWithOptions(struct{ io.Writer }{f}, o)
+	logger.SetColorProfile(termenv.NewOutput(f).EnvColorProfile())
+	return logger
 }
 
 // sayModel tells, when nobody has named a model, which one answers and how to choose another.

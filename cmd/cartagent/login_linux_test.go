@@ -62,6 +62,12 @@ func (p *typist) until(t *testing.T, text string) {
 	}
 }
 
+// drain reads what the terminal still shows until the program has left it.
+func (p *typist) drain() {
+	_ = p.tty.Close()
+	_, _ = p.shown.ReadFrom(p.keyboard) // it ends with an error, as terminals do
+}
+
 // end waits for the exit and returns its code.
 func (p *typist) end(t *testing.T) int {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -112,5 +113,36 @@ func TestC004DeadServersAreNamed(t *testing.T) {
 	p.until(t, `"id":7`)
 	p.send(t, `{"jsonrpc":"2.0","id":6,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"What do you have?"}]}}`, session)
 	p.until(t, `"stopReason":"end_turn"`)
+	p.end(t, p.closeInput)
+}
+
+// A server that is killed is started again, and /mcp shows how it is.
+func TestAServerThatWasKilledComesBack(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("it looks into /proc")
+	}
+	p := startAgent(t)
+	session := p.open(t, fmt.Sprintf(`{"name":"good","command":%q,"args":["cart"],"env":[]}`, binary(t)))
+	id := 10
+	until := func(state string) {
+		for {
+			id++
+			p.send(t, `{"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"/mcp"}]}}`, id, session)
+			report := p.until(t, "| good |")
+			p.until(t, fmt.Sprintf(`"id":%d`, id))
+			if strings.Contains(report, "| good | "+state) {
+				return
+			}
+		}
+	}
+	until("connected | modern | 6 |")
+	children := descendants(p.cmd.Process.Pid)
+	require.Len(t, children, 1)
+	cart, err := os.FindProcess(children[0])
+	require.NoError(t, err)
+	require.NoError(t, cart.Kill())
+	until("restarting: server good has ended (signal: killed)")
+	until("connected | modern | 6 |")
 	p.end(t, p.closeInput)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
@@ -83,6 +84,7 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 	sayModel(c, cfg)
 	p := newProgram(cfg, logger)
 	p.bypass = f.bypass
+	p.patience = 15 * time.Second // there is no second turn that a late server could join
 	defer p.close()
 
 	agentEnd, clientEnd := acp.Pipe()

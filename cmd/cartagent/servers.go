@@ -3,10 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
-	"sync"
+	"time"
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
@@ -14,40 +13,97 @@ import (
 	"github.com/cartagent/cartagent/mcpclient"
 )
 
-// servers are a session's MCP servers: those that connected, with their tools, and why the others did not.
+// connecting is how long a server may take until it is given up. Some are downloaded first.
+const connecting = time.Minute
+
+// servers are a session's MCP servers, and those that were wanted and cannot be.
 type servers struct {
-	clients []*mcpclient.Client
-	tools   []loop.Tool
-	missing []string // "NAME is not available: why"
-	states  []agent.Server
-	prompts []agent.SlashCommand
+	host    *mcpclient.Host
+	refused []agent.Server
 }
 
-// connect connects the servers of the configuration and those that the client passed, side by side. One that fails is
-// named and left out. The offline model gets its cart where no server takes orders.
+// connect begins to connect the servers of the configuration and those that the client passed. It waits for them for as
+// long as the program is patient; those that come later join the session then. The offline model gets its cart where no
+// server takes orders.
 func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	wanted, refused := p.wanted(s)
-	out := &servers{states: refused}
-	out.join(ctx, p, mcpclient.Unique(wanted))
-	if s.Model == offlineModel && !out.takesOrders() {
-		if own, err := p.own(); err != nil {
-			out.states = append(out.states, agent.Server{Name: "cart", Why: err.Error()})
-		} else {
-			out.join(ctx, p, []mcpclient.Server{{Name: "cart", Command: own, Args: []string{"cart"}, Dir: s.Roots[0], Trusted: true}})
+	host := mcpclient.NewHost(mcpclient.HostOptions{Options: mcpclient.Options{
+		Log: p.log.With("session", s.Session), Version: version(), Setup: connecting,
+	}})
+	out := &servers{host: host, refused: refused}
+	for _, r := range refused {
+		p.log.Warn("mcp server", "session", s.Session, "server", r.Name, "problem", r.Why)
+	}
+	host.Add(mcpclient.Unique(wanted)...)
+	p.settle(ctx, host)
+	if s.Model != offlineModel || host.Has("create_order") {
+		return out
+	}
+	own, err := p.own()
+	if err != nil {
+		out.refused = append(out.refused, agent.Server{Name: "cart", State: string(mcpclient.PhaseFailed), Why: err.Error()})
+		return out
+	}
+	host.Add(mcpclient.Server{Name: "cart", Command: own, Args: []string{"cart"}, Dir: s.Roots[0], Trusted: true})
+	p.settle(ctx, host)
+	return out
+}
+
+func (p *program) settle(ctx context.Context, host *mcpclient.Host) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	host.Settle(ctx)
+}
+
+// states are all servers, as they are now.
+func (s *servers) states() []agent.Server {
+	out := slices.Clone(s.refused)
+	for _, v := range s.host.States() {
+		out = append(out, agent.Server{Name: v.Name, State: string(v.Phase), Era: v.Era, Tools: v.Tools, Why: v.Why})
+	}
+	return out
+}
+
+// missing says which servers a model has to do without, for now or altogether.
+func (s *servers) missing() []string {
+	var out []string
+	for _, v := range s.states() {
+		switch {
+		case v.Why != "":
+			out = append(out, v.Name+" is not available: "+v.Why)
+		case v.State == string(mcpclient.PhaseConnecting):
+			out = append(out, v.Name+" is still starting; its tools may come later.")
 		}
 	}
-	if len(out.clients) > 0 {
-		byName := make(map[string]*mcpclient.Client, len(out.clients))
-		for _, c := range out.clients {
-			byName[c.Name()] = c
-		}
-		out.tools = append(out.tools, mcpclient.ReadTool(func() map[string]*mcpclient.Client { return byName }))
+	return out
+}
+
+// tools are those of the servers, and the one to read their resources with.
+func (s *servers) tools() []loop.Tool {
+	if len(s.host.States()) == 0 {
+		return nil
 	}
-	for _, v := range out.states {
-		if v.Why != "" {
-			p.log.Warn("mcp server", "session", s.Session, "server", v.Name, "problem", v.Why)
-			out.missing = append(out.missing, v.Name+" is not available: "+v.Why)
-		}
+	return append([]loop.Tool{mcpclient.ReadTool(s.host.Clients)}, s.host.Tools()...)
+}
+
+// commands are the prompts of the servers as slash commands.
+func (s *servers) commands() []agent.SlashCommand {
+	var out []agent.SlashCommand
+	for _, p := range s.host.Prompts() {
+		out = append(out, agent.SlashCommand{
+			Name: p.Server + ":" + p.Name, Description: cmp.Or(p.Description, p.Title, "A prompt of "+p.Server), Hint: p.Hint(),
+			Expand: func(ctx context.Context, text string) (loop.Blocks, error) {
+				args, err := mcpclient.ParseArguments(text, p.Prompt)
+				if err != nil {
+					return nil, err
+				}
+				client, err := s.host.Client(ctx, p.Server)
+				if err != nil {
+					return nil, err
+				}
+				return client.Prompt(ctx, p.Name, args)
+			},
+		})
 	}
 	return out
 }
@@ -71,83 +127,12 @@ func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []ag
 			}
 			wanted = append(wanted, mcpclient.Server{Name: v.Name, Command: v.Command, Args: v.Args, Env: env, Dir: s.Roots[0]})
 		case acp.MCPServerHTTP:
-			refused = append(refused, agent.Server{Name: v.Name, Why: "servers over HTTP are not supported"})
+			refused = append(refused, agent.Server{Name: v.Name, State: string(mcpclient.PhaseFailed), Why: "servers over HTTP are not supported"})
 		case acp.MCPServerSSE:
-			refused = append(refused, agent.Server{Name: v.Name, Why: "servers over HTTP are not supported"})
+			refused = append(refused, agent.Server{Name: v.Name, State: string(mcpclient.PhaseFailed), Why: "servers over HTTP are not supported"})
 		case acp.RawMCPServer:
-			refused = append(refused, agent.Server{Name: "of type " + v.Type, Why: "only servers with a command are supported"})
+			refused = append(refused, agent.Server{Name: "of type " + v.Type, State: string(mcpclient.PhaseFailed), Why: "only servers with a command are supported"})
 		}
 	}
 	return wanted, refused
-}
-
-// join connects servers side by side and adds what they offer, in the order in which they were named.
-func (s *servers) join(ctx context.Context, p *program, wanted []mcpclient.Server) {
-	clients := make([]*mcpclient.Client, len(wanted))
-	offered := make([][]loop.Tool, len(wanted))
-	prompts := make([][]mcpclient.Prompt, len(wanted))
-	errs := make([]error, len(wanted))
-	var group sync.WaitGroup
-	for i, w := range wanted {
-		group.Go(func() {
-			if clients[i], errs[i] = mcpclient.Connect(ctx, w, mcpclient.Options{Log: p.log, Version: version()}); errs[i] == nil {
-				offered[i], errs[i] = clients[i].Tools(ctx)
-			}
-			if errs[i] != nil {
-				return
-			}
-			var err error
-			if prompts[i], err = clients[i].Prompts(ctx); err != nil { // its tools are there all the same
-				p.log.Warn("mcp server", "server", w.Name, "problem", err)
-			}
-		})
-	}
-	group.Wait()
-	for i, w := range wanted {
-		state := agent.Server{Name: w.Name, Tools: len(offered[i])}
-		if clients[i] != nil {
-			s.clients = append(s.clients, clients[i])
-			s.tools = append(s.tools, offered[i]...)
-			state.Era = clients[i].Era()
-			for _, prompt := range prompts[i] {
-				s.prompts = append(s.prompts, promptCommand(clients[i], prompt))
-			}
-		}
-		if errs[i] != nil {
-			state.Why = errs[i].Error()
-		}
-		s.states = append(s.states, state)
-	}
-}
-
-// promptCommand is a server's prompt as a slash command.
-func promptCommand(client *mcpclient.Client, p mcpclient.Prompt) agent.SlashCommand {
-	return agent.SlashCommand{
-		Name: client.Name() + ":" + p.Name, Description: cmp.Or(p.Description, p.Title, "A prompt of "+client.Name()), Hint: p.Hint(),
-		Expand: func(ctx context.Context, text string) (loop.Blocks, error) {
-			args, err := mcpclient.ParseArguments(text, p)
-			if err != nil {
-				return nil, err
-			}
-			return client.Prompt(ctx, p.Name, args)
-		},
-	}
-}
-
-// takesOrders says whether there is a tool to start an order with, by the name that the cart gives it.
-func (s *servers) takesOrders() bool {
-	return slices.ContainsFunc(s.tools, func(t loop.Tool) bool {
-		remote, ok := t.(*mcpclient.Tool)
-		return ok && remote.Original() == "create_order"
-	})
-}
-
-func (s *servers) close() error {
-	var group sync.WaitGroup
-	errs := make([]error, len(s.clients))
-	for i, c := range s.clients {
-		group.Go(func() { errs[i] = c.Close() })
-	}
-	group.Wait()
-	return errors.Join(errs...)
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,11 +35,13 @@ type program struct {
 	own    func() (string, error) // this program's path, to start the cart with
 	now    func() time.Time
 	bypass bool // the mode in which nothing asks is offered
-	freed  func()
+	// patience is how long a session's first turn waits for MCP servers that are slow to start.
+	patience time.Duration
+	freed    func()
 }
 
 func newProgram(cfg *config, logger *log.Logger) *program {
-	p := &program{cfg: cfg, log: logger, own: ownCommand, now: time.Now, freed: func() {}}
+	p := &program{cfg: cfg, log: logger, own: ownCommand, now: time.Now, patience: 5 * time.Second, freed: func() {}}
 	for _, n := range cfg.notes {
 		logger.Warn("configuration", "note", n)
 	}
@@ -126,11 +129,11 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	}
 	servers := p.connect(ctx, s)
 	kit := &agent.Kit{
-		Model: p.models.get, Servers: servers.states, Commands: servers.prompts,
+		Model: p.models.get, Servers: servers.states, Commands: servers.commands, Changed: servers.host.Changed(),
 		// The offline model brings its cart, and needs no other tools than a cart's.
 		Fits:   func(model string) bool { return (model == offlineModel) == (s.Model == offlineModel) },
 		System: strings.TrimSpace(systemPrompt), Rules: p.cfg.Rules,
-		Close: func() error { return errors.Join(servers.close(), space.Close()) },
+		Close: func() error { return errors.Join(servers.host.Close(), space.Close()) },
 	}
 	options := tools.Options{Workspace: space}
 	if files := s.Files(space); files != agent.Files(space) { // else the tools read the disk by themselves, long files too
@@ -139,16 +142,16 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	if s.Terminal != nil {
 		options.Terminal = editorTerminal{s.Terminal}
 	}
-	kit.Tools = newGuide(s.Roots[0], p.log).over(tools.All(options))
+	own := newGuide(s.Roots[0], p.log).over(tools.All(options))
 	if len(known.All()) > 0 {
-		kit.Tools = append(kit.Tools, skills.Tool(known))
+		own = append(own, skills.Tool(known))
 	}
-	kit.Tools = append(kit.Tools, servers.tools...)
+	kit.Tools = func() []loop.Tool { return append(slices.Clip(own), servers.tools()...) }
 	instructions, notes := skills.Instructions(p.cfg.dir, s.Roots[0])
 	for _, n := range notes {
 		p.log.Warn("instructions", "note", n)
 	}
-	kit.Context = loop.Blocks{loop.Text{Text: contextOf(p.now(), s.Roots, known.Index(), instructions, servers.missing)}}
+	kit.Context = loop.Blocks{loop.Text{Text: contextOf(p.now(), s.Roots, known.Index(), instructions, servers.missing())}}
 	return kit, nil
 }
 

@@ -15,13 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cartagent/cartagent/llm"
+	"github.com/cartagent/cartagent/llm/internal/llmtest"
 	"github.com/cartagent/cartagent/loop"
 )
 
 func TestStreamsText(t *testing.T) {
 	t.Parallel()
-	_, m := serve(t, file(t, "text.sse"))
-	chunks, reply, err := read(t.Context(), m, ask("a large latte"))
+	_, m := serve(t, llmtest.File(t, "text.sse"))
+	chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("a large latte"))
 	require.NoError(t, err)
 	assert.Equal(t, "One large latte|, coming up.", chunks)
 	assert.Equal(t, &loop.Reply{
@@ -35,9 +36,9 @@ func TestStreamsText(t *testing.T) {
 
 func TestStreamsThoughtsAndCalls(t *testing.T) {
 	t.Parallel()
-	s, m := serve(t, file(t, "thinking_tools.sse"), file(t, "text.sse"))
-	first := ask("two things")
-	chunks, reply, err := read(t.Context(), m, first)
+	s, m := serve(t, llmtest.File(t, "thinking_tools.sse"), llmtest.File(t, "text.sse"))
+	first := llmtest.Ask("two things")
+	chunks, reply, err := llmtest.Read(t.Context(), m, first)
 	require.NoError(t, err)
 	assert.Equal(t, "(Two items)|(, so two calls.)|Looking.|(And the other.)", chunks)
 	thought := func(text, state string) loop.Thought {
@@ -69,12 +70,12 @@ func TestStreamsThoughtsAndCalls(t *testing.T) {
 			{CallID: "call_1_1", Content: loop.Blocks{loop.Text{Text: "7"}}}, loop.Failed("call_1_2", "closed"),
 		},
 	})}
-	_, _, err = read(t.Context(), m, second)
+	_, _, err = llmtest.Read(t.Context(), m, second)
 	require.NoError(t, err)
 	var sent struct {
 		Messages []json.RawMessage `json:"messages"`
 	}
-	require.NoError(t, json.Unmarshal(s.sent(1), &sent))
+	require.NoError(t, json.Unmarshal(s.Sent(1), &sent))
 	assert.Equal(t, `{"role":"assistant","content":[`+
 		`{"type":"thinking","thinking":"Two items, so two calls.","signature":"EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds"},`+
 		strings.Replace(redacted, `{"redacted"`, `{"type":"redacted_thinking","data"`, 1)+`,`+
@@ -111,28 +112,28 @@ func TestC046FailuresInTheStream(t *testing.T) {
 		fails   loop.FailureKind
 		tries   int
 	}{
-		"1 error after text":        {[]http.HandlerFunc{stream(start, textOpen, half, overload)}, "half", loop.FailOverload, 1},
-		"2 error before text":       {[]http.HandlerFunc{stream(start, overload), stream(well...)}, "half", "", 2},
-		"4 end after text":          {[]http.HandlerFunc{stream(start, textOpen, half)}, "half", loop.FailIncomplete, 1},
-		"4 end before text":         {[]http.HandlerFunc{stream(start), stream(well...)}, "half", "", 2},
+		"1 error after text":        {[]http.HandlerFunc{llmtest.Stream(start, textOpen, half, overload)}, "half", loop.FailOverload, 1},
+		"2 error before text":       {[]http.HandlerFunc{llmtest.Stream(start, overload), llmtest.Stream(well...)}, "half", "", 2},
+		"4 end after text":          {[]http.HandlerFunc{llmtest.Stream(start, textOpen, half)}, "half", loop.FailIncomplete, 1},
+		"4 end before text":         {[]http.HandlerFunc{llmtest.Stream(start), llmtest.Stream(well...)}, "half", "", 2},
 		"4 connection cut":          {[]http.HandlerFunc{cutOff(start, textOpen, half)}, "half", loop.FailIncomplete, 1},
-		"5 web page":                {[]http.HandlerFunc{sse("<!doctype html><p>hi")}, "", loop.FailRequest, 1},
-		"6 plain JSON":              {[]http.HandlerFunc{status(200, `{"type":"message","content":[{"type":"text","text":"half"}],"stop_reason":"end_turn"}`)}, "half", "", 1},
-		"6 plain error":             {[]http.HandlerFunc{status(200, overload), stream(well...)}, "half", "", 2},
-		"6 other JSON":              {[]http.HandlerFunc{status(200, `{"hello":1}`)}, "", loop.FailIncomplete, 4},
-		"7 cut in arguments":        {[]http.HandlerFunc{stream(start, callOpen, argsHalf)}, "", loop.FailIncomplete, 4},
-		"7 cut in arguments, shown": {[]http.HandlerFunc{stream(start, textOpen, half, callOpen, argsHalf)}, "half", loop.FailIncomplete, 1},
-		"8 all but the last event":  {[]http.HandlerFunc{stream(start, textOpen, half, ends("end_turn"))}, "half", "", 1},
-		"bad JSON":                  {[]http.HandlerFunc{stream(start, textOpen, half, `{"type":`)}, "half", loop.FailIncomplete, 1},
-		"529, then well":            {[]http.HandlerFunc{status(529, overload), stream(well...)}, "half", "", 2},
-		"500 for ever":              {[]http.HandlerFunc{status(500, `{}`)}, "", loop.FailOverload, 4},
+		"5 web page":                {[]http.HandlerFunc{llmtest.SSE("<!doctype html><p>hi")}, "", loop.FailRequest, 1},
+		"6 plain JSON":              {[]http.HandlerFunc{llmtest.Status(200, `{"type":"message","content":[{"type":"text","text":"half"}],"stop_reason":"end_turn"}`)}, "half", "", 1},
+		"6 plain error":             {[]http.HandlerFunc{llmtest.Status(200, overload), llmtest.Stream(well...)}, "half", "", 2},
+		"6 other JSON":              {[]http.HandlerFunc{llmtest.Status(200, `{"hello":1}`)}, "", loop.FailIncomplete, 4},
+		"7 cut in arguments":        {[]http.HandlerFunc{llmtest.Stream(start, callOpen, argsHalf)}, "", loop.FailIncomplete, 4},
+		"7 cut in arguments, shown": {[]http.HandlerFunc{llmtest.Stream(start, textOpen, half, callOpen, argsHalf)}, "half", loop.FailIncomplete, 1},
+		"8 all but the last event":  {[]http.HandlerFunc{llmtest.Stream(start, textOpen, half, ends("end_turn"))}, "half", "", 1},
+		"bad JSON":                  {[]http.HandlerFunc{llmtest.Stream(start, textOpen, half, `{"type":`)}, "half", loop.FailIncomplete, 1},
+		"529, then well":            {[]http.HandlerFunc{llmtest.Status(529, overload), llmtest.Stream(well...)}, "half", "", 2},
+		"500 for ever":              {[]http.HandlerFunc{llmtest.Status(500, `{}`)}, "", loop.FailOverload, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, m := serve(t, c.answers...)
-			chunks, reply, err := read(t.Context(), m, ask("hi"))
+			chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 			assert.Equal(t, c.chunks, chunks)
-			assert.Equal(t, c.tries, s.requests())
+			assert.Equal(t, c.tries, s.Requests())
 			if c.fails == "" {
 				require.NoError(t, err)
 				assert.Equal(t, "half", loop.TextOf(reply.Message.Content))
@@ -148,7 +149,7 @@ func TestC046FailuresInTheStream(t *testing.T) {
 // cutOff sends events and then breaks the connection in the middle of another.
 func cutOff(events ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		stream(events...)(w, r)
+		llmtest.Stream(events...)(w, r)
 		_, _ = io.WriteString(w, `data: {"type":"content_bl`)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -174,14 +175,14 @@ func TestC042EmptyArguments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			events := append([]string{start, callOpen}, c.events...)
-			_, m := serve(t, stream(append(events, ends("tool_use"), stop)...))
-			_, reply, err := read(t.Context(), m, ask("hi"))
+			_, m := serve(t, llmtest.Stream(append(events, ends("tool_use"), stop)...))
+			_, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 			require.NoError(t, err)
 			assert.Equal(t, []loop.Call{c.want}, reply.Message.Calls)
 		})
 	}
-	_, m := serve(t, status(200, `{"type":"message","content":[{"type":"tool_use","id":"x","name":"stock","input":{"a":1}}],"stop_reason":"max_tokens"}`))
-	_, reply, err := read(t.Context(), m, ask("hi"))
+	_, m := serve(t, llmtest.Status(200, `{"type":"message","content":[{"type":"tool_use","id":"x","name":"stock","input":{"a":1}}],"stop_reason":"max_tokens"}`))
+	_, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	assert.Equal(t, []loop.Call{loop.NewCall("x", "stock", `{"a":1}`)}, reply.Message.Calls)
 }
@@ -190,8 +191,8 @@ func TestC043SameIndexTwice(t *testing.T) {
 	t.Parallel()
 	open := func(id string) string { return strings.Replace(callOpen, `"x"`, `"`+id+`"`, 1) }
 	args := func(sku string) string { return strings.Replace(argsHalf, `:"}}`, `:\"`+sku+`\"}"}}`, 1) }
-	_, m := serve(t, stream(start, open("same"), args("A"), open("same"), args("B"), ends("tool_use"), stop))
-	_, reply, err := read(t.Context(), m, ask("hi"))
+	_, m := serve(t, llmtest.Stream(start, open("same"), args("A"), open("same"), args("B"), ends("tool_use"), stop))
+	_, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	assert.Equal(t, []loop.Call{
 		loop.NewCall("same", "stock", `{"sku":"A"}`), loop.NewCall("same", "stock", `{"sku":"B"}`),
@@ -221,8 +222,8 @@ func TestStopReasons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, m := serve(t, stream(append(append([]string{start}, c.events...), stop)...))
-			chunks, reply, err := read(t.Context(), m, ask("hi"))
+			_, m := serve(t, llmtest.Stream(append(append([]string{start}, c.events...), stop)...))
+			chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 			require.NoError(t, err)
 			assert.Equal(t, c.chunks, chunks)
 			assert.Equal(t, c.chunks, loop.TextOf(reply.Message.Content))
@@ -234,7 +235,7 @@ func TestStopReasons(t *testing.T) {
 
 func TestC049OddEvents(t *testing.T) {
 	t.Parallel()
-	_, m := serve(t, stream(
+	_, m := serve(t, llmtest.Stream(
 		`{"type":"message_start","message":null}`,
 		`{"type":"message_start","message":{"usage":{"input_tokens":"7","output_tokens":null,"cache_read_input_tokens":{}}}}`,
 		`{"type":"never_heard_of","delta":5}`, `[]`, `7`, `null`, `"x"`, `{}`,
@@ -250,7 +251,7 @@ func TestC049OddEvents(t *testing.T) {
 		`{"type":"message_delta","delta":null,"usage":{"output_tokens":"4"}}`,
 		ends("end_turn"), stop,
 	))
-	chunks, reply, err := read(t.Context(), m, ask("hi"))
+	chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	assert.Equal(t, "a|b", chunks)
 	assert.Equal(t, &loop.Reply{
@@ -307,7 +308,7 @@ func TestC007CancelClosesTheStream(t *testing.T) {
 			arrived, gone := make(chan struct{}), make(chan struct{})
 			_, m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				if first != "" {
-					sse(first)(w, r)
+					llmtest.SSE(first)(w, r)
 					_ = http.NewResponseController(w).Flush()
 				}
 				close(arrived)
@@ -320,7 +321,7 @@ func TestC007CancelClosesTheStream(t *testing.T) {
 				<-arrived
 				cancel(why)
 			}()
-			_, reply, err := read(ctx, m, ask("hi"))
+			_, reply, err := llmtest.Read(ctx, m, llmtest.Ask("hi"))
 			assert.Nil(t, reply)
 			require.ErrorIs(t, err, why)
 			var f *loop.Failure
@@ -334,12 +335,12 @@ func TestConsumerThatStopsClosesTheStream(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
 	_, m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		stream(start, textOpen, half)(w, r)
+		llmtest.Stream(start, textOpen, half)(w, r)
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 		close(gone)
 	})
-	for c, err := range m.Stream(t.Context(), ask("hi")) {
+	for c, err := range m.Stream(t.Context(), llmtest.Ask("hi")) {
 		require.NoError(t, err)
 		assert.Equal(t, "half", c.Text)
 		break
@@ -350,8 +351,8 @@ func TestConsumerThatStopsClosesTheStream(t *testing.T) {
 func TestC024LongEvent(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 20<<20)
-	_, m := serve(t, stream(start, textOpen, strings.Replace(half, "half", long, 1), ends("end_turn"), stop))
-	chunks, reply, err := read(t.Context(), m, ask("hi"))
+	_, m := serve(t, llmtest.Stream(start, textOpen, strings.Replace(half, "half", long, 1), ends("end_turn"), stop))
+	chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	assert.Len(t, chunks, len(long))
 	assert.Equal(t, loop.StopEndTurn, reply.Stop)

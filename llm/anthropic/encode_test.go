@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cartagent/cartagent/llm/internal/llmtest"
 	"github.com/cartagent/cartagent/loop"
 )
 
@@ -139,7 +140,7 @@ func TestThinkingParams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			body := encode(t, model(t, Config{Thinking: c.in, NoCache: true, MaxTokens: 9000}), ask("hi"))
+			body := encode(t, model(t, Config{Thinking: c.in, NoCache: true, MaxTokens: 9000}), llmtest.Ask("hi"))
 			assert.Equal(t, `{"model":"claude-sonnet-4-6","max_tokens":9000,"stream":true,`+c.want+
 				`"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`, body)
 		})
@@ -211,8 +212,8 @@ func TestC048NothingEmptyIsSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, m := serve(t, file(t, "text.sse"))
-			_, _, err := read(t.Context(), m, loop.Request{Messages: msgs})
+			_, m := serve(t, llmtest.File(t, "text.sse"))
+			_, _, err := llmtest.Read(t.Context(), m, loop.Request{Messages: msgs})
 			require.NoError(t, err)
 		})
 	}
@@ -284,11 +285,11 @@ func TestC069RefusedKeyIsNotShown(t *testing.T) {
 		}})
 	}
 	s, m := serve(t, echo)
-	_, _, err := read(t.Context(), m, ask("hi"))
+	_, _, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	f := failure(t, err)
 	assert.Equal(t, loop.FailAuth, f.Kind)
 	assert.Contains(t, f.Message, "refused the key in ANTHROPIC_API_KEY (401: invalid x-api-key: ***): set one that is valid.")
-	assert.Equal(t, 1, s.requests())
+	assert.Equal(t, 1, s.Requests())
 }
 
 func TestStatuses(t *testing.T) {
@@ -308,8 +309,8 @@ func TestStatuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, m := serve(t, status(c.code, c.body))
-			_, _, err := read(t.Context(), m, ask("hi"))
+			_, m := serve(t, llmtest.Status(c.code, c.body))
+			_, _, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 			assert.Equal(t, c.want, failure(t, err).Kind, err)
 		})
 	}
@@ -325,9 +326,9 @@ func TestNothingAmbientIsTaken(t *testing.T) {
 	seen := make(chan http.Header, 1)
 	_, m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		seen <- r.Header
-		file(t, "text.sse")(w, r)
+		llmtest.File(t, "text.sse")(w, r)
 	})
-	_, _, err := read(t.Context(), m, ask("hi"))
+	_, _, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	var all bytes.Buffer
 	require.NoError(t, (<-seen).Write(&all))

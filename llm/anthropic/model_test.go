@@ -11,17 +11,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cartagent/cartagent/llm/internal/llmtest"
 	"github.com/cartagent/cartagent/loop"
 )
 
 func TestResetIsRetried(t *testing.T) {
 	t.Parallel()
-	s, m := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, file(t, "text.sse"))
-	_, reply, err := read(t.Context(), m, ask("hi"))
+	s, m := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, llmtest.File(t, "text.sse"))
+	_, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	assert.Equal(t, loop.StopEndTurn, reply.Stop)
-	assert.Equal(t, 2, s.requests())
-	assert.Equal(t, s.sent(0), s.sent(1), "the same bytes again")
+	assert.Equal(t, 2, s.Requests())
+	assert.Equal(t, s.Sent(0), s.Sent(1), "the same bytes again")
 }
 
 func TestNobodyAnswers(t *testing.T) {
@@ -30,7 +31,7 @@ func TestNobodyAnswers(t *testing.T) {
 	h.Close()
 	m, err := New(Config{Model: "m", Key: "k-a", BaseURL: h.URL})
 	require.NoError(t, err)
-	_, _, err = read(t.Context(), m, ask("hi"))
+	_, _, err = llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	f := failure(t, err)
 	assert.Equal(t, loop.FailNetwork, f.Kind)
 	assert.Contains(t, f.Message, "(connection refused): check ANTHROPIC_BASE_URL.")
@@ -44,7 +45,7 @@ func TestKeyDoesNotFollowARedirect(t *testing.T) {
 	_, m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
-	_, _, err := read(t.Context(), m, ask("hi"))
+	_, _, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	assert.Contains(t, failure(t, err).Message, "has moved elsewhere (307): check ANTHROPIC_BASE_URL.")
 	assert.Zero(t, visits.Load())
 }
@@ -53,7 +54,7 @@ func TestKeyDoesNotFollowARedirect(t *testing.T) {
 func TestConnectionIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	var conns atomic.Int32
-	h := httptest.NewUnstartedServer(file(t, "text.sse"))
+	h := httptest.NewUnstartedServer(llmtest.File(t, "text.sse"))
 	h.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			conns.Add(1)
@@ -64,7 +65,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	m, err := New(Config{Model: "m", Key: "k-a", BaseURL: h.URL, Client: h.Client()})
 	require.NoError(t, err)
 	for range 5 {
-		_, _, err := read(t.Context(), m, ask("hi"))
+		_, _, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 		require.NoError(t, err)
 	}
 	assert.Equal(t, int32(1), conns.Load())
@@ -88,7 +89,7 @@ func BenchmarkChunkOverHTTP(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	b.ResetTimer()
-	for _, err := range m.Stream(b.Context(), ask("hi")) {
+	for _, err := range m.Stream(b.Context(), llmtest.Ask("hi")) {
 		require.NoError(b, err)
 		if n++; n >= b.N {
 			break

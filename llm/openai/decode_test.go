@@ -15,13 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cartagent/cartagent/llm"
+	"github.com/cartagent/cartagent/llm/internal/llmtest"
 	"github.com/cartagent/cartagent/loop"
 )
 
 func TestStreamsText(t *testing.T) {
 	t.Parallel()
-	_, m := serve(t, file(t, "text.sse"))
-	chunks, reply, err := read(t.Context(), m, ask("a large latte"))
+	_, m := serve(t, llmtest.File(t, "text.sse"))
+	chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("a large latte"))
 	require.NoError(t, err)
 	assert.Equal(t, "One large latte|, coming up.", chunks)
 	assert.Equal(t, &loop.Reply{
@@ -35,8 +36,8 @@ func TestStreamsText(t *testing.T) {
 
 func TestStreamsReasoningAndCalls(t *testing.T) {
 	t.Parallel()
-	_, m := serve(t, file(t, "reasoning_tools.sse"))
-	chunks, reply, err := read(t.Context(), m, ask("two things"))
+	_, m := serve(t, llmtest.File(t, "reasoning_tools.sse"))
+	chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("two things"))
 	require.NoError(t, err)
 	assert.Equal(t, "(Two items)|(, two calls.)|Looking.", chunks)
 	assert.Equal(t, &loop.Reply{
@@ -153,8 +154,8 @@ func TestC043Assembly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, m := serve(t, stream(append(c.events, finish("tool_calls"), "[DONE]")...))
-			_, reply, err := read(t.Context(), m, ask("hi"))
+			_, m := serve(t, llmtest.Stream(append(c.events, finish("tool_calls"), "[DONE]")...))
+			_, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 			require.NoError(t, err)
 			assert.Equal(t, []loop.Call{
 				loop.NewCall(c.refs[0], "stock", a), loop.NewCall(c.refs[1], "stock", b),
@@ -171,15 +172,15 @@ func TestC042EmptyArguments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, m := serve(t, stream(deltaOf(`"tool_calls":[{"index":0,"id":"x","function":{"name":"cart_show"`+args+`}}]`),
+			_, m := serve(t, llmtest.Stream(deltaOf(`"tool_calls":[{"index":0,"id":"x","function":{"name":"cart_show"`+args+`}}]`),
 				finish("tool_calls"), "[DONE]"))
-			_, reply, err := read(t.Context(), m, ask("hi"))
+			_, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 			require.NoError(t, err)
 			assert.Equal(t, []loop.Call{loop.NewCall("x", "cart_show", "")}, reply.Message.Calls)
 		})
 	}
-	_, m := serve(t, stream(tools(oneCall("0", "x", "cart_show", "[]")), finish("tool_calls"), "[DONE]"))
-	_, reply, err := read(t.Context(), m, ask("hi"))
+	_, m := serve(t, llmtest.Stream(tools(oneCall("0", "x", "cart_show", "[]")), finish("tool_calls"), "[DONE]"))
+	_, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	assert.Equal(t, []loop.Call{loop.NewCall("x", "cart_show", "[]")}, reply.Message.Calls)
 	assert.NotEmpty(t, reply.Message.Calls[0].Bad)
@@ -196,32 +197,32 @@ func TestC046FailuresInTheStream(t *testing.T) {
 		fails   loop.FailureKind
 		tries   int
 	}{
-		"3 error after text":        {[]http.HandlerFunc{stream(says("ha"), says("lf"), `{"error":{"code":502,"message":"up k-o"}}`)}, "ha|lf", loop.FailOverload, 1},
-		"3 error before text":       {[]http.HandlerFunc{stream(`{"error":{"code":502,"message":"up"}}`), stream(well...)}, "ha|lf", "", 2},
-		"3 error of another form":   {[]http.HandlerFunc{stream(says("ha"), `{"object":"error","message":"bad","code":400}`)}, "ha", loop.FailRequest, 1},
-		"3 finish_reason error":     {[]http.HandlerFunc{stream(says("ha"), finish("error"), "[DONE]")}, "ha", loop.FailOverload, 1},
-		"4 end after text":          {[]http.HandlerFunc{stream(says("ha"))}, "ha", loop.FailIncomplete, 1},
-		"4 end before text":         {[]http.HandlerFunc{sse(""), stream(well...)}, "ha|lf", "", 2},
+		"3 error after text":        {[]http.HandlerFunc{llmtest.Stream(says("ha"), says("lf"), `{"error":{"code":502,"message":"up k-o"}}`)}, "ha|lf", loop.FailOverload, 1},
+		"3 error before text":       {[]http.HandlerFunc{llmtest.Stream(`{"error":{"code":502,"message":"up"}}`), llmtest.Stream(well...)}, "ha|lf", "", 2},
+		"3 error of another form":   {[]http.HandlerFunc{llmtest.Stream(says("ha"), `{"object":"error","message":"bad","code":400}`)}, "ha", loop.FailRequest, 1},
+		"3 finish_reason error":     {[]http.HandlerFunc{llmtest.Stream(says("ha"), finish("error"), "[DONE]")}, "ha", loop.FailOverload, 1},
+		"4 end after text":          {[]http.HandlerFunc{llmtest.Stream(says("ha"))}, "ha", loop.FailIncomplete, 1},
+		"4 end before text":         {[]http.HandlerFunc{llmtest.SSE(""), llmtest.Stream(well...)}, "ha|lf", "", 2},
 		"4 connection cut":          {[]http.HandlerFunc{cutOff(says("ha"))}, "ha", loop.FailIncomplete, 1},
-		"5 web page":                {[]http.HandlerFunc{sse("\n<!doctype html><p>hi")}, "", loop.FailRequest, 1},
-		"6 plain JSON":              {[]http.HandlerFunc{status(200, whole)}, "half", "", 1},
-		"6 plain JSON in a list":    {[]http.HandlerFunc{status(200, "["+whole+"]")}, "half", "", 1},
-		"6 plain error":             {[]http.HandlerFunc{status(200, `{"error":{"message":"no"}}`), stream(well...)}, "ha|lf", "", 2},
-		"7 cut in arguments":        {[]http.HandlerFunc{stream(part)}, "", loop.FailIncomplete, 4},
-		"7 cut, with the end mark":  {[]http.HandlerFunc{stream(says("ha"), part, "[DONE]")}, "ha", loop.FailIncomplete, 1},
-		"8 no finish_reason":        {[]http.HandlerFunc{stream(says("ha"), says("lf"), "[DONE]")}, "ha|lf", "", 1},
-		"8 no end mark":             {[]http.HandlerFunc{stream(says("ha"), says("lf"), finish("stop"))}, "ha|lf", "", 1},
-		"nothing but the end mark":  {[]http.HandlerFunc{stream("[DONE]")}, "", loop.FailIncomplete, 4},
-		"bad JSON":                  {[]http.HandlerFunc{stream(says("ha"), `{"choices":`)}, "ha", loop.FailIncomplete, 1},
-		"C049 no choices in a JSON": {[]http.HandlerFunc{status(200, `{"choices":[]}`)}, "", loop.FailIncomplete, 4},
-		"503, then well":            {[]http.HandlerFunc{status(503, `{"error":"busy"}`), stream(well...)}, "ha|lf", "", 2},
+		"5 web page":                {[]http.HandlerFunc{llmtest.SSE("\n<!doctype html><p>hi")}, "", loop.FailRequest, 1},
+		"6 plain JSON":              {[]http.HandlerFunc{llmtest.Status(200, whole)}, "half", "", 1},
+		"6 plain JSON in a list":    {[]http.HandlerFunc{llmtest.Status(200, "["+whole+"]")}, "half", "", 1},
+		"6 plain error":             {[]http.HandlerFunc{llmtest.Status(200, `{"error":{"message":"no"}}`), llmtest.Stream(well...)}, "ha|lf", "", 2},
+		"7 cut in arguments":        {[]http.HandlerFunc{llmtest.Stream(part)}, "", loop.FailIncomplete, 4},
+		"7 cut, with the end mark":  {[]http.HandlerFunc{llmtest.Stream(says("ha"), part, "[DONE]")}, "ha", loop.FailIncomplete, 1},
+		"8 no finish_reason":        {[]http.HandlerFunc{llmtest.Stream(says("ha"), says("lf"), "[DONE]")}, "ha|lf", "", 1},
+		"8 no end mark":             {[]http.HandlerFunc{llmtest.Stream(says("ha"), says("lf"), finish("stop"))}, "ha|lf", "", 1},
+		"nothing but the end mark":  {[]http.HandlerFunc{llmtest.Stream("[DONE]")}, "", loop.FailIncomplete, 4},
+		"bad JSON":                  {[]http.HandlerFunc{llmtest.Stream(says("ha"), `{"choices":`)}, "ha", loop.FailIncomplete, 1},
+		"C049 no choices in a JSON": {[]http.HandlerFunc{llmtest.Status(200, `{"choices":[]}`)}, "", loop.FailIncomplete, 4},
+		"503, then well":            {[]http.HandlerFunc{llmtest.Status(503, `{"error":"busy"}`), llmtest.Stream(well...)}, "ha|lf", "", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, m := serve(t, c.answers...)
-			chunks, reply, err := read(t.Context(), m, ask("hi"))
+			chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 			assert.Equal(t, c.chunks, chunks)
-			assert.Equal(t, c.tries, s.requests())
+			assert.Equal(t, c.tries, s.Requests())
 			if c.fails == "" {
 				require.NoError(t, err)
 				assert.Equal(t, "half", loop.TextOf(reply.Message.Content))
@@ -237,7 +238,7 @@ func TestC046FailuresInTheStream(t *testing.T) {
 // cutOff sends events and then breaks the connection in the middle of another.
 func cutOff(events ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		stream(events...)(w, r)
+		llmtest.Stream(events...)(w, r)
 		_, _ = io.WriteString(w, `data: {"choi`)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -246,7 +247,7 @@ func cutOff(events ...string) http.HandlerFunc {
 
 func TestC049OddChunks(t *testing.T) {
 	t.Parallel()
-	_, m := serve(t, stream(
+	_, m := serve(t, llmtest.Stream(
 		`{"choices":[],"prompt_filter_results":[{"prompt_index":0}]}`, `{"choices":null}`, `[]`, `7`, `null`, `{}`,
 		`{"choices":[{"index":0,"delta":null}]}`, `{"choices":[null]}`, `{"choices":{"index":0}}`,
 		`{"choices":[{"index":null,"delta":{"content":"a","tool_calls":null}}]}`,
@@ -257,7 +258,7 @@ func TestC049OddChunks(t *testing.T) {
 		`{"choices":null,"usage":{"prompt_tokens":"7","completion_tokens":null,"prompt_tokens_details":null}}`,
 		`{"choices":[],"usage":null}`, "[DONE]",
 	))
-	chunks, reply, err := read(t.Context(), m, ask("hi"))
+	chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	assert.Equal(t, "a|b", chunks)
 	assert.Equal(t, &loop.Reply{
@@ -287,8 +288,8 @@ func TestStopReasons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, m := serve(t, stream(append(c.events, "[DONE]")...))
-			chunks, reply, err := read(t.Context(), m, ask("hi"))
+			_, m := serve(t, llmtest.Stream(append(c.events, "[DONE]")...))
+			chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 			require.NoError(t, err)
 			assert.Equal(t, "half", chunks)
 			assert.Equal(t, c.stop, reply.Stop)
@@ -300,12 +301,12 @@ func TestStopReasons(t *testing.T) {
 
 func TestWholeCompletion(t *testing.T) {
 	t.Parallel()
-	_, m := serve(t, status(200, `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{
+	_, m := serve(t, llmtest.Status(200, `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{
 		"role":"assistant","content":"Looking.","reasoning_content":"hm","tool_calls":[
 		{"id":"x","type":"function","function":{"name":"stock","arguments":"{\"sku\":\"A\"}"}},
 		{"id":"x","type":"function","function":{"name":"stock","arguments":"{\"sku\":\"A\"}"}}]}}],
 		"usage":{"prompt_tokens":5,"completion_tokens":6}}`))
-	chunks, reply, err := read(t.Context(), m, ask("hi"))
+	chunks, reply, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	assert.Equal(t, "(hm)|Looking.", chunks)
 	assert.Equal(t, []loop.Call{loop.NewCall("x", "stock", `{"sku":"A"}`), loop.NewCall("x", "stock", `{"sku":"A"}`)}, reply.Message.Calls)
@@ -323,7 +324,7 @@ func TestC007CancelClosesTheStream(t *testing.T) {
 			arrived, gone := make(chan struct{}), make(chan struct{})
 			_, m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				if first != "" {
-					sse(first)(w, r)
+					llmtest.SSE(first)(w, r)
 					_ = http.NewResponseController(w).Flush()
 				}
 				close(arrived)
@@ -336,7 +337,7 @@ func TestC007CancelClosesTheStream(t *testing.T) {
 				<-arrived
 				cancel(why)
 			}()
-			_, reply, err := read(ctx, m, ask("hi"))
+			_, reply, err := llmtest.Read(ctx, m, llmtest.Ask("hi"))
 			assert.Nil(t, reply)
 			require.ErrorIs(t, err, why)
 			var f *loop.Failure

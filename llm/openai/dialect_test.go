@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cartagent/cartagent/llm/internal/llmtest"
 	"github.com/cartagent/cartagent/loop"
 )
 
@@ -32,22 +33,20 @@ func behind(t *testing.T, first loop.Request, reply *loop.Reply) loop.Request {
 // reasoningServer answers the first request with reasoning and a call, and judges the reasoning in later ones.
 func reasoningServer(t *testing.T, first http.HandlerFunc, judge func(sentMessage) string) *httptest.Server {
 	t.Helper()
-	s := &server{}
-	s.answers = []http.HandlerFunc{first, func(w http.ResponseWriter, r *http.Request) {
-		list, err := sentMessages(s.sent(s.requests() - 1))
+	var s *llmtest.Server
+	s, h := llmtest.Serve(t, strict, first, func(w http.ResponseWriter, r *http.Request) {
+		list, err := sentMessages(s.Sent(s.Requests() - 1))
 		if assert.NoError(t, err) && assert.Greater(t, len(list), 1) {
 			if no := judge(list[1]); no != "" {
-				status(400, `{"error":{"message":`+quote(no)+`,"type":"invalid_request_error"}}`)(w, r)
+				llmtest.Status(400, `{"error":{"message":`+quote(no)+`,"type":"invalid_request_error"}}`)(w, r)
 				return
 			}
 		}
-		file(t, "text.sse")(w, r)
-	}}
-	h := httptest.NewServer(s)
-	t.Cleanup(h.Close)
+		llmtest.File(t, "text.sse")(w, r)
+	})
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("last request: %s", s.sent(s.requests()-1))
+			t.Logf("last request: %s", s.Sent(s.Requests()-1))
 		}
 	})
 	return h
@@ -112,15 +111,15 @@ func TestC044ReasoningGoesBackToItsProvider(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := reasoningServer(t, stream(append(c.events, finish("tool_calls"), "[DONE]")...), c.judge)
+			h := reasoningServer(t, llmtest.Stream(append(c.events, finish("tool_calls"), "[DONE]")...), c.judge)
 			m := at(t, h, Config{})
-			first := ask("hi")
-			chunks, reply, err := read(t.Context(), m, first)
+			first := llmtest.Ask("hi")
+			chunks, reply, err := llmtest.Read(t.Context(), m, first)
 			require.NoError(t, err)
 			assert.Equal(t, c.shown, chunks)
 			assert.NotContains(t, loop.TextOf(reply.Message.Content), "Two", "a thought is no text")
 			second := behind(t, first, reply)
-			_, _, err = read(t.Context(), at(t, h, Config{Reasoning: ReasoningSend}), second)
+			_, _, err = llmtest.Read(t.Context(), at(t, h, Config{Reasoning: ReasoningSend}), second)
 			require.NoError(t, err)
 
 			// Another provider gets nothing of it.
@@ -147,30 +146,30 @@ func TestC044OneRetryTheOtherWay(t *testing.T) {
 	}
 	t.Run("B and it is remembered", func(t *testing.T) {
 		t.Parallel()
-		h := reasoningServer(t, file(t, "reasoning_tools.sse"), refuses)
+		h := reasoningServer(t, llmtest.File(t, "reasoning_tools.sse"), refuses)
 		m := at(t, h, Config{})
-		first := ask("hi")
-		_, reply, err := read(t.Context(), m, first)
+		first := llmtest.Ask("hi")
+		_, reply, err := llmtest.Read(t.Context(), m, first)
 		require.NoError(t, err)
 		second := behind(t, first, reply)
-		_, _, err = read(t.Context(), m, second)
+		_, _, err = llmtest.Read(t.Context(), m, second)
 		require.NoError(t, err)
-		sent := h.Config.Handler.(*server)
-		assert.Equal(t, 3, sent.requests())
-		_, _, err = read(t.Context(), m, second)
+		sent := h.Config.Handler.(*llmtest.Server)
+		assert.Equal(t, 3, sent.Requests())
+		_, _, err = llmtest.Read(t.Context(), m, second)
 		require.NoError(t, err)
-		assert.Equal(t, 4, sent.requests(), "it was right at once")
+		assert.Equal(t, 4, sent.Requests(), "it was right at once")
 	})
 	t.Run("neither way will do", func(t *testing.T) {
 		t.Parallel()
-		h := reasoningServer(t, file(t, "reasoning_tools.sse"), func(sentMessage) string { return "reasoning is not for you" })
+		h := reasoningServer(t, llmtest.File(t, "reasoning_tools.sse"), func(sentMessage) string { return "reasoning is not for you" })
 		m := at(t, h, Config{})
-		first := ask("hi")
-		_, reply, err := read(t.Context(), m, first)
+		first := llmtest.Ask("hi")
+		_, reply, err := llmtest.Read(t.Context(), m, first)
 		require.NoError(t, err)
-		_, _, err = read(t.Context(), m, behind(t, first, reply))
+		_, _, err = llmtest.Read(t.Context(), m, behind(t, first, reply))
 		assert.Contains(t, failure(t, err).Message, "reasoning is not for you")
-		assert.Equal(t, 3, h.Config.Handler.(*server).requests())
+		assert.Equal(t, 3, h.Config.Handler.(*llmtest.Server).Requests())
 		assert.False(t, m.dialect.Load().omitReasoning, "what did not help is not remembered")
 	})
 	for name, c := range map[string]struct {
@@ -185,14 +184,14 @@ func TestC044OneRetryTheOtherWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := reasoningServer(t, file(t, "reasoning_tools.sse"), c.judge)
+			h := reasoningServer(t, llmtest.File(t, "reasoning_tools.sse"), c.judge)
 			m := at(t, h, Config{Reasoning: c.way})
-			first := ask("hi")
-			_, reply, err := read(t.Context(), m, first)
+			first := llmtest.Ask("hi")
+			_, reply, err := llmtest.Read(t.Context(), m, first)
 			require.NoError(t, err)
-			_, _, err = read(t.Context(), m, behind(t, first, reply))
+			_, _, err = llmtest.Read(t.Context(), m, behind(t, first, reply))
 			assert.Equal(t, c.fails, err != nil)
-			assert.Equal(t, 2, h.Config.Handler.(*server).requests())
+			assert.Equal(t, 2, h.Config.Handler.(*llmtest.Server).Requests())
 		})
 	}
 }
@@ -208,22 +207,20 @@ func TestDialects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &server{}
-			s.answers = []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
-				if strings.Contains(string(s.sent(s.requests()-1)), c.has) {
-					status(400, `{"error":{"message":`+quote(c.says)+`}}`)(w, r)
+			var s *llmtest.Server
+			s, h := llmtest.Serve(t, strict, func(w http.ResponseWriter, r *http.Request) {
+				if strings.Contains(string(s.Sent(s.Requests()-1)), c.has) {
+					llmtest.Status(400, `{"error":{"message":`+quote(c.says)+`}}`)(w, r)
 					return
 				}
-				file(t, "text.sse")(w, r)
-			}}
-			h := httptest.NewServer(s)
-			t.Cleanup(h.Close)
+				llmtest.File(t, "text.sse")(w, r)
+			})
 			m := at(t, h, Config{MaxTokens: 5, Thinking: "low"})
 			for range 2 {
-				_, _, err := read(t.Context(), m, ask("hi"))
+				_, _, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 				require.NoError(t, err)
 			}
-			assert.Equal(t, 3, s.requests())
+			assert.Equal(t, 3, s.Requests())
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cartagent/cartagent/llm/internal/llmtest"
 	"github.com/cartagent/cartagent/loop"
 )
 
@@ -183,8 +184,8 @@ func TestC048NothingEmptyIsSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, m := serve(t, file(t, "text.sse"))
-			_, _, err := read(t.Context(), m, loop.Request{Messages: msgs})
+			_, m := serve(t, llmtest.File(t, "text.sse"))
+			_, _, err := llmtest.Read(t.Context(), m, loop.Request{Messages: msgs})
 			require.NoError(t, err)
 		})
 	}
@@ -221,12 +222,12 @@ func TestNothingAmbientIsTaken(t *testing.T) {
 	seen := make(chan http.Header, 1)
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen <- r.Header
-		file(t, "text.sse")(w, r)
+		llmtest.File(t, "text.sse")(w, r)
 	}))
 	t.Cleanup(h.Close)
 	m, err := New(Config{Model: "local", BaseURL: h.URL, Client: h.Client()}) // no key: a local server needs none
 	require.NoError(t, err)
-	_, _, err = read(t.Context(), m, ask("hi"))
+	_, _, err = llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	require.NoError(t, err)
 	var all bytes.Buffer
 	header := <-seen
@@ -245,11 +246,11 @@ func TestC069RefusedKeyIsNotShown(t *testing.T) {
 			"code": "invalid_api_key", "message": "Incorrect API key provided: " + r.Header.Get("Authorization"),
 		}})
 	})
-	_, _, err := read(t.Context(), m, ask("hi"))
+	_, _, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	f := failure(t, err)
 	assert.Equal(t, loop.FailAuth, f.Kind)
 	assert.Contains(t, f.Message, "refused the key in OPENAI_API_KEY (401: Incorrect API key provided: Bearer ***): set one that is valid.")
-	assert.Equal(t, 1, s.requests())
+	assert.Equal(t, 1, s.Requests())
 }
 
 func TestKeyDoesNotFollowARedirect(t *testing.T) {
@@ -261,17 +262,17 @@ func TestKeyDoesNotFollowARedirect(t *testing.T) {
 	_, m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
-	_, _, err := read(t.Context(), m, ask("hi"))
+	_, _, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	assert.Contains(t, failure(t, err).Message, "has moved elsewhere (307): check OPENAI_BASE_URL.")
 }
 
 func TestKeylessServerThatWantsAKey(t *testing.T) {
 	t.Parallel()
-	h := httptest.NewServer(status(401, ``))
+	h := httptest.NewServer(llmtest.Status(401, ``))
 	t.Cleanup(h.Close)
 	m, err := New(Config{Model: "local", BaseURL: h.URL, Client: h.Client()})
 	require.NoError(t, err)
-	_, _, err = read(t.Context(), m, ask("hi"))
+	_, _, err = llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 	assert.Contains(t, failure(t, err).Message, "wants a key (401): set OPENAI_API_KEY.")
 }
 
@@ -292,8 +293,8 @@ func TestStatuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, m := serve(t, status(c.code, c.body))
-			_, _, err := read(t.Context(), m, ask("hi"))
+			_, m := serve(t, llmtest.Status(c.code, c.body))
+			_, _, err := llmtest.Read(t.Context(), m, llmtest.Ask("hi"))
 			assert.Equal(t, c.want, failure(t, err).Kind, err)
 		})
 	}

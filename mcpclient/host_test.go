@@ -1,0 +1,207 @@
+//go:build unix
+
+package mcpclient
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cartagent/cartagent/loop"
+)
+
+// hosted is a host of the servers, all of which have come or failed.
+func hosted(t *testing.T, o HostOptions, servers ...Server) *Host {
+	t.Helper()
+	h := NewHost(o)
+	t.Cleanup(func() { assert.NoError(t, h.Close()) })
+	h.Add(servers...)
+	require.True(t, h.Settle(t.Context()))
+	return h
+}
+
+// soon starts a server again at once, twice at most.
+func soon(n int) (time.Duration, bool) { return 0, n <= 2 }
+
+// phase waits until the host's one server is in that phase, and gives its state.
+func phase(t *testing.T, h *Host, want Phase) State {
+	t.Helper()
+	for {
+		s := h.States()[0]
+		if s.Phase == want {
+			return s
+		}
+		select {
+		case <-h.Changed():
+		case <-t.Context().Done():
+			require.Equal(t, want, s.Phase)
+		}
+	}
+}
+
+func hostTool(t *testing.T, h *Host, original string) loop.Tool {
+	t.Helper()
+	for _, tool := range h.Tools() {
+		if r, ok := tool.(*remoteTool); ok && r.original == original {
+			return tool
+		}
+	}
+	require.Fail(t, "no such tool", original)
+	return nil
+}
+
+func calls(t *testing.T, dir, tool string) int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "in"))
+	require.NoError(t, err)
+	return strings.Count(string(data), `"name":"`+tool+`"`)
+}
+
+// A server that ends is started again. What was running has failed and is not sent again; what comes next works.
+func TestAServerIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Dir = t.TempDir()
+	h := hosted(t, HostOptions{Retry: soon}, s.server(t))
+	assert.Equal(t, []State{{Name: "shop", Phase: PhaseConnected, Era: EraModern, Version: modernVersion, Tools: 8}}, h.States())
+	before := h.Tools()
+	never, quick := hostTool(t, h, "never"), hostTool(t, h, "quick")
+	failed := make(chan error)
+	go func() {
+		_, err := never.Run(t.Context(), job(`{}`), nil)
+		failed <- err
+	}()
+	_, err := hostTool(t, h, "die").Run(t.Context(), job(`{}`), nil)
+	require.ErrorIs(t, err, ErrEnded)
+	require.ErrorIs(t, <-failed, ErrEnded)
+	r, err := quick.Run(t.Context(), job(`{}`), nil) // it waits for the server
+	require.NoError(t, err)
+	assert.Equal(t, "done", text(r))
+	assert.Empty(t, phase(t, h, PhaseConnected).Why)
+	assert.Equal(t, before, h.Tools(), "the same tools, in the same places")
+	assert.Equal(t, 1, calls(t, s.Dir, "die"))
+	assert.LessOrEqual(t, calls(t, s.Dir, "never"), 1)
+	require.Len(t, h.Clients(), 1)
+}
+
+// There is an end to starting a server again, and then its tools say why they do not work.
+func TestAServerThatEndsTooOftenStaysAway(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Dir = t.TempDir()
+	h := hosted(t, HostOptions{Retry: soon}, s.server(t))
+	die := hostTool(t, h, "die")
+	for range 3 {
+		_, err := die.Run(t.Context(), job(`{}`), nil)
+		require.ErrorIs(t, err, ErrEnded)
+	}
+	assert.Contains(t, phase(t, h, PhaseFailed).Why, "out of [31mmilk")
+	_, err := hostTool(t, h, "quick").Run(t.Context(), job(`{}`), nil)
+	require.ErrorContains(t, err, "the MCP server shop is not available: server shop has ended (exit status 5)")
+	_, err = hostTool(t, h, "quick").Preview(t.Context(), loop.Call{})
+	require.ErrorContains(t, err, "not available")
+	assert.Empty(t, h.Clients())
+	starts, err := os.ReadFile(filepath.Join(s.Dir, "pids"))
+	require.NoError(t, err)
+	assert.Equal(t, 3, strings.Count(string(starts), "\n"))
+}
+
+// A server that was steady for a while has all its starts again.
+func TestASteadyServerIsForgiven(t *testing.T) {
+	t.Parallel()
+	h := hosted(t, HostOptions{Retry: soon, Steady: 1}, modern().server(t))
+	die := hostTool(t, h, "die")
+	for range 5 {
+		_, err := die.Run(t.Context(), job(`{}`), nil)
+		require.ErrorIs(t, err, ErrEnded)
+	}
+	phase(t, h, PhaseConnected)
+}
+
+// Servers do not wait for each other. One that is late joins with its tools at the end; one that never comes is not
+// waited for by who does not want to, nor by Close.
+func TestServersComeWhenTheyCome(t *testing.T) {
+	t.Parallel()
+	late := modern().server(t)
+	late.Name = "late"
+	gate := filepath.Join(t.TempDir(), "gate")
+	late.Args, late.Command = []string{"-c", `while ! [ -e "$1" ]; do sleep 0.02; done; exec "$2"`, "sh", gate, late.Command}, "sh"
+	silent := Server{Name: "silent", Command: "sleep", Args: []string{"9999"}}
+	missing := Server{Name: "missing", Command: filepath.Join(t.TempDir(), "no such server")}
+	h := NewHost(HostOptions{Options: Options{Setup: time.Hour}})
+	h.Add(late, silent, missing, modern().server(t))
+	shop, err := h.Client(t.Context(), "shop")
+	require.NoError(t, err)
+	assert.Equal(t, "shop", shop.Name())
+	states := h.States()
+	assert.Equal(t, PhaseConnecting, states[0].Phase)
+	assert.Equal(t, PhaseConnecting, states[1].Phase)
+	tools := h.Tools()
+	require.Len(t, tools, 8)
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	_, err = h.Client(t.Context(), "late")
+	require.NoError(t, err)
+	require.Len(t, h.Tools(), 16)
+	assert.Equal(t, tools, h.Tools()[:8], "what came late is at the end")
+	_, err = h.Client(t.Context(), "missing")
+	require.ErrorContains(t, err, "not available")
+	_, err = h.Client(t.Context(), "nobody")
+	require.ErrorContains(t, err, "there is no server nobody")
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.False(t, h.Settle(short))
+	assert.True(t, h.Has("quick"))
+	assert.False(t, h.Has("slow"))
+	require.NoError(t, h.Close())
+	_, err = h.Tools()[0].Run(t.Context(), job(`{}`), nil)
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+// What a server offers may be other than before when it comes back. A tool that has changed asks whatever the rules say;
+// one that is gone says so; a new one comes at the end.
+func TestAServerComesBackWithOtherTools(t *testing.T) {
+	t.Parallel()
+	entry := func(name, about, schema string) string {
+		return `{"name":"` + name + `","description":"` + about + `","inputSchema":` + schema + `,"annotations":{"readOnlyHint":true}}`
+	}
+	const object = `{"type":"object"}`
+	s := modern()
+	s.Dir = t.TempDir()
+	s.Tools = []string{entry("die", "", object), entry("quick", "old words", object), entry("echo", "", object), entry("gone", "", object)}
+	s.Later = []string{entry("big", "", object), entry("echo", "", `{"type":"object","required":["n"]}`), entry("quick", "new words", object), entry("die", "", object)}
+	server := s.server(t)
+	server.Trusted = true
+	h := hosted(t, HostOptions{Retry: soon}, server)
+	before := h.Tools()
+	_, err := hostTool(t, h, "die").Run(t.Context(), job(`{}`), nil)
+	require.ErrorIs(t, err, ErrEnded)
+	_, err = h.Client(t.Context(), "shop")
+	require.NoError(t, err)
+	after := h.Tools()
+	assert.Equal(t, before, after[:4])
+	require.Len(t, after, 5)
+
+	preview := func(tool, args string) (string, error) {
+		p, err := hostTool(t, h, tool).Preview(t.Context(), loop.NewCall("call_1_1", tool, args))
+		return p.Caution, err
+	}
+	caution, err := preview("die", `{}`)
+	require.NoError(t, err)
+	assert.Empty(t, caution)
+	caution, err = preview("quick", `{}`)
+	require.NoError(t, err)
+	assert.Contains(t, caution, "changed the tool's description")
+	_, err = preview("echo", `{}`)
+	require.ErrorContains(t, err, "do not fit the schema", "what holds is what the server has now")
+	caution, err = preview("echo", `{"n":1}`)
+	require.NoError(t, err)
+	assert.Contains(t, caution, "arguments")
+	_, err = preview("gone", `{}`)
+	require.ErrorContains(t, err, "the MCP server shop has no tool gone any more")
+}

@@ -209,6 +209,11 @@ func (r *remoteTool) Preview(ctx context.Context, c loop.Call) (loop.Preview, er
 	if err == nil && p.Caution == "" {
 		if what := differences(r.spec, t.spec); what != "" {
 			p.Caution = "the server has changed the tool's " + what + " since it was listed"
+			text := "The server " + r.link.server.Name + " has changed this tool since it was listed: its " + what + "."
+			if what == "description" {
+				text += " It now says: " + printable(t.spec.Title+" "+t.spec.Description, 1000)
+			}
+			p.Display = append(loop.Blocks{loop.Text{Text: text}}, p.Display...)
 		}
 	}
 	return p, err

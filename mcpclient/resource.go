@@ -106,20 +106,27 @@ func (t *readTool) find(c loop.Call) (*Client, readArgs, error) {
 		return nil, args, fmt.Errorf("the arguments of mcp_read are server and uri, both strings: %w", err)
 	}
 	clients := t.clients()
-	if client := clients[args.Server]; client != nil {
+	if client := ByName(clients, args.Server); client != nil {
 		return client, args, nil
 	}
 	names := slices.Sorted(maps.Keys(clients))
-	// The model may know the server by its tools only.
-	for _, name := range names {
-		if prefix, _, _ := strings.Cut(ToolName(name, "x"), joint); prefix == args.Server {
-			return clients[name], args, nil
-		}
-	}
 	if len(names) == 0 {
 		return nil, args, errors.New("no MCP server is connected")
 	}
 	return nil, args, fmt.Errorf("no MCP server is called %.100q; there are: %s", args.Server, strings.Join(names, ", "))
+}
+
+// ByName finds a server by its name, or by what stands before "__" in the names of its tools; nil where there is none.
+func ByName(clients map[string]*Client, name string) *Client {
+	if client := clients[name]; client != nil {
+		return client
+	}
+	for _, other := range slices.Sorted(maps.Keys(clients)) {
+		if prefix, _, _ := strings.Cut(ToolName(other, "x"), joint); prefix == name {
+			return clients[other]
+		}
+	}
+	return nil
 }
 
 // Preview is loop.Tool's.

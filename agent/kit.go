@@ -50,7 +50,7 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 		return nil, err
 	}
 	s.kit, s.noticed = kit, nil
-	s.told = "" // a client that was still busy with the response may have missed the first time
+	s.told = ""              // a client that was still busy with the response may have missed the first time
 	s.unwatch = s.watch(kit) //nolint:contextcheck // it lives as long as the kit
 	return kit, errors.Join(s.announce(ctx), s.notice(ctx))
 }

@@ -221,7 +221,7 @@ func TestRestlessList(t *testing.T) {
 	o, logs := logged()
 	c := open(t, modern().server(t), o)
 	calls := 0
-	got, err := c.list(t.Context(), listing{"tools", ChangedTools, func(ctx context.Context, cursor string) (mcp.Meta, error) {
+	got, err := c.list(t.Context(), listing{"tools", ChangedTools, func(ctx context.Context, _ string) (mcp.Meta, error) {
 		calls++
 		c.conn.cache.stale(Change{Kind: ChangedTools})
 		r, err := c.session.ListTools(ctx, nil)

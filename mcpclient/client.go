@@ -112,7 +112,7 @@ func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	c := &Client{server: s, log: o.Log, conn: conn, session: session}
 	c.news.pause = o.pause
 	conn.cache.configure(o.Now, o.Changed)
-	c.listen()
+	c.listen() //nolint:contextcheck // until the client is closed
 	return c, nil
 }
 

@@ -67,7 +67,7 @@ func (c *Client) contents(ctx context.Context, uri string) (json.RawMessage, err
 	if ttl, ok := c.holds(about, raw); ok && rounds == 1 {
 		c.conn.cache.put(key, about, raw, age, ttl)
 	}
-	c.follow(uri)
+	c.follow(uri) //nolint:contextcheck // until the client is closed
 	return raw, nil
 }
 

@@ -98,7 +98,7 @@ func resolve(raw json.RawMessage, tree any) (v validator, why, err error) {
 	}
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(raw, &schema); err != nil {
-		return v, err, nil //nolint:nilerr // the tool works without
+		return v, err, nil
 	}
 	v.schema, why = schema.Resolve(nil)
 	if why == nil {

@@ -100,7 +100,7 @@ func fingerprint(d described) loop.Fingerprint {
 	digest := func(parts ...string) string {
 		h := sha256.New()
 		for _, p := range parts {
-			fmt.Fprintf(h, "%d:%s", len(p), p)
+			h.Write(fmt.Appendf(nil, "%d:%s", len(p), p))
 		}
 		return hex.EncodeToString(h.Sum(nil)[:16])
 	}

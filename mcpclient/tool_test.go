@@ -29,7 +29,7 @@ func TestHints(t *testing.T) {
 	type want struct {
 		reads, again bool
 	}
-	for hints, c := range map[string]want{
+	for hints, expected := range map[string]want{
 		`{}`:                    {false, false},
 		`{"readOnlyHint":true}`: {true, false},
 		`{"readOnlyHint":true,"destructiveHint":false}`:  {true, false},
@@ -41,8 +41,8 @@ func TestHints(t *testing.T) {
 	} {
 		raw := `{"name":"x","inputSchema":{},"annotations":` + hints + `}`
 		trusted, other := toolOf(t, true, raw).Spec(), toolOf(t, false, raw).Spec()
-		assert.Equal(t, c, want{trusted.ReadOnly, trusted.Keyed}, hints)
-		assert.Equal(t, c.reads, trusted.Default == loop.Allow, hints)
+		assert.Equal(t, expected, want{trusted.ReadOnly, trusted.Keyed}, hints)
+		assert.Equal(t, expected.reads, trusted.Default == loop.Allow, hints)
 		assert.Equal(t, want{}, want{other.ReadOnly, other.Keyed}, hints)
 		assert.Equal(t, loop.Ask, other.Default, hints)
 	}

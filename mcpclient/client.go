@@ -88,7 +88,9 @@ type Client struct {
 	session *mcp.ClientSession
 	known   atomic.Pointer[map[string]Prompt] // by name, of the last list; never changed once stored
 	news    listeners
-	told    sync.Map // warnings about lists
+
+	toldMu sync.Mutex
+	told   map[string]bool // warnings about lists
 }
 
 // Connect starts a server and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a

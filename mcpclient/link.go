@@ -58,14 +58,23 @@ func (l *link) run() {
 	}
 }
 
+// relistPause is how long after a list was read again the next one may be: some servers tell of a change whenever they are
+// asked for one.
+const relistPause = time.Second
+
 // stay keeps up with what a server offers until it ends.
 func (l *link) stay(ctx context.Context, c *Client) {
+	news := l.news
+	var rested <-chan time.Time
 	for {
 		select {
-		case <-l.news:
+		case <-news:
 			if err := l.learn(ctx, c); err != nil && ctx.Err() == nil && c.Err() == nil {
 				l.host.o.Log.Warn("mcp server", "server", l.server.Name, "problem", err)
 			}
+			news, rested = nil, time.After(relistPause)
+		case <-rested:
+			news = l.news
 		case <-c.Done():
 			return
 		case <-ctx.Done():

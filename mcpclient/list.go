@@ -104,9 +104,22 @@ func (c *Client) onePage(ctx context.Context, l listing, cursor string) (json.Ra
 	return raw, nil
 }
 
+// maxTold bounds the warnings about one server's lists.
+const maxTold = 1000
+
 // warnOnce logs what is wrong with a server's lists, each thing once: lists are read again and again.
 func (c *Client) warnOnce(message string, details ...any) {
-	if _, told := c.told.LoadOrStore(fmt.Sprint(append([]any{message}, details...)...), true); !told {
+	key := fmt.Sprint(append([]any{message}, details...)...)
+	c.toldMu.Lock()
+	told := c.told[key] || len(c.told) >= maxTold
+	if c.told == nil {
+		c.told = map[string]bool{}
+	}
+	if !told {
+		c.told[key] = true
+	}
+	c.toldMu.Unlock()
+	if !told {
 		c.log.Warn(message, append([]any{"server", c.server.Name}, details...)...)
 	}
 }

@@ -4,6 +4,9 @@ package mcpclient
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +64,14 @@ func TestSubscriptions(t *testing.T) {
 	say(t, c, "notifications/tools/list_changed", `{}`)
 	assert.Equal(t, Change{Kind: ChangedTools}, <-news)
 	assert.Contains(t, logs.String(), "subscription has ended; it is opened again")
+	in, err := os.ReadFile(filepath.Join(s.Dir, "in"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(in)) {
+		if strings.Contains(line, methodListen) {
+			assert.Contains(t, line, `"notifications":{"toolsListChanged":true}`, "only what the server has promised")
+			assert.Contains(t, line, `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`)
+		}
+	}
 }
 
 // TestRefusedSubscription: a server that does not tell of changes is asked once.

@@ -19,13 +19,16 @@ func allowed() map[string][]string {
 	jsonSchema := "github.com/google/jsonschema-go"
 	logger := "github.com/charmbracelet/log"
 	return map[string][]string{
-		"":                     {},
-		"acp":                  {"github.com/sourcegraph/jsonrpc2", logger},
-		"loop":                 {},
-		"agent":                {"acp", "loop", logger},
-		"tools":                {"loop", jsonSchema, "github.com/bmatcuk/doublestar", "mvdan.cc/sh/v3", "golang.org/x/sys"},
-		"skills":               {"loop", "go.yaml.in/yaml"},
-		"mcpclient":            {"loop", logger, jsonSchema, "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"},
+		"":          {},
+		"acp":       {"github.com/sourcegraph/jsonrpc2", logger},
+		"loop":      {},
+		"agent":     {"acp", "loop", logger},
+		"tools":     {"loop", jsonSchema, "github.com/bmatcuk/doublestar", "mvdan.cc/sh/v3", "golang.org/x/sys"},
+		"skills":    {"loop", "go.yaml.in/yaml"},
+		"mcpclient": {"loop", logger, jsonSchema, "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"},
+		"mcpclient/oauth": {
+			logger, "github.com/modelcontextprotocol/go-sdk", "golang.org/x/oauth2", "github.com/golang-jwt/jwt/v5", "golang.org/x/sys",
+		},
 		"llm":                  {"loop", "llm/schema", logger},
 		"llm/schema":           {},
 		"llm/scripted":         {"loop"},
@@ -40,8 +43,9 @@ func allowed() map[string][]string {
 			"acp", "loop", "agent", "tools", "skills", "mcpclient", "llm", "session", "cart", "internal/transcript",
 			logger, "github.com/spf13/cobra", "github.com/mattn/go-isatty", "github.com/muesli/termenv", "golang.org/x/sys",
 		},
-		"interop": {},
-		"bench":   {},
+		"interop":                    {},
+		"interop/conformance-client": {"mcpclient", "mcpclient/oauth", "loop", logger, "github.com/modelcontextprotocol/go-sdk"},
+		"bench":                      {},
 	}
 }
 

@@ -21,14 +21,17 @@ type Options struct {
 	// Open makes what a session works with. It is called when the session first needs it, again after it failed, and
 	// again for another model where Kit.Fits says so.
 	Open func(context.Context, Setup) (*Kit, error)
-	// Models are those that can be chosen; the first one is what a session has that has chosen none. The one that a
-	// session has chosen before is among them as long as it can be used, wherever that was.
-	Models func(chosen string) []Model
+	// Models are those that can be chosen in a folder, or with an empty cwd anywhere; the first one is what a session has
+	// that has chosen none. The one that a session has chosen before is among them as long as it can be used, wherever
+	// that was.
+	Models func(cwd, chosen string) []Model
 	// Check says early, and cheaply, why a session with that model could not work: a missing key, for example. May be
 	// nil.
 	Check func(model string) error
 	// Commands are the slash commands of a folder, known before anything is opened: its skills. May be nil.
 	Commands func(cwd string) []SlashCommand
+	// MCP says which MCP servers Open can connect besides those on stdio.
+	MCP acp.MCPCapabilities
 	// Logout forgets stored keys; nil where there are none to forget.
 	Logout func() error
 	// Bypass offers the mode in which nothing asks.
@@ -120,6 +123,8 @@ type Kit struct {
 	Commands func() []SlashCommand
 	// Servers are its MCP servers, those that failed too. May be nil.
 	Servers func() []Server
+	// Off is what of its folder's own configuration is not in force.
+	Off []Off
 	// Changed has something to receive after Tools, Commands or Servers have changed. May be nil.
 	Changed <-chan struct{}
 	// Resource reads what the person names in a prompt as @server:uri. It is nil without an error where the session has no
@@ -153,6 +158,9 @@ type Server struct {
 	Tools int
 }
 
+// Off is something that could be in force and is not, and why: also what to do about it.
+type Off struct{ What, Why string }
+
 // Agent serves sessions to one client. It implements acp.Agent and all of its optional methods.
 type Agent struct {
 	o      Options
@@ -174,6 +182,7 @@ func (a *Agent) Initialize(_ context.Context, r *acp.InitializeRequest) (*acp.In
 	caps := acp.AgentCapabilities{
 		LoadSession:        true,
 		PromptCapabilities: acp.PromptCapabilities{Image: true, EmbeddedContext: true},
+		MCPCapabilities:    a.o.MCP,
 		SessionCapabilities: acp.SessionCapabilities{
 			List: &acp.SessionListCapabilities{}, Resume: &acp.SessionResumeCapabilities{},
 			Close: &acp.SessionCloseCapabilities{}, Delete: &acp.SessionDeleteCapabilities{},
@@ -192,7 +201,7 @@ func (a *Agent) Initialize(_ context.Context, r *acp.InitializeRequest) (*acp.In
 // NewSession implements acp.Agent. Nothing is started but the session's log: servers, model and tools wait for the
 // first prompt, except that servers which the client passed begin to connect right away.
 func (a *Agent) NewSession(ctx context.Context, r *acp.NewSessionRequest) (*acp.NewSessionResponse, error) {
-	if err := a.check(a.defaultModel()); err != nil {
+	if err := a.check(a.defaultModel(r.Cwd)); err != nil {
 		return nil, err
 	}
 	id := a.o.NewID()
@@ -278,7 +287,7 @@ func (a *Agent) Close() error {
 	var group sync.WaitGroup
 	errs := make([]error, len(sessions))
 	for i, s := range sessions {
-		group.Go(func() { errs[i] = s.close() })
+		group.Go(func() { errs[i] = s.close(loop.ErrGone) })
 	}
 	group.Wait()
 	return errors.Join(errs...)

@@ -32,7 +32,7 @@ func (a *Agent) Authenticate(_ context.Context, r *acp.AuthenticateRequest) (*ac
 	if r.MethodID != authProvider {
 		return nil, acp.InvalidParams("params/methodId: there is no method %q that is authenticated like this; use %q", r.MethodID, authProvider)
 	}
-	return nil, a.check(a.defaultModel())
+	return nil, a.check(a.defaultModel(""))
 }
 
 // Logout implements acp.Logouter.

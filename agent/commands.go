@@ -188,7 +188,7 @@ func (s *session) contextReport(_ context.Context, kit *Kit, _ typedCommand) (st
 	} {
 		fmt.Fprintf(&b, "| %s | %d |\n", row.name, row.bytes/4)
 	}
-	m, _ := s.agent.model(s.option(optionModel))
+	m, _ := s.agent.model(s.cwd(), s.option(optionModel))
 	fmt.Fprintf(&b, "\nThe model is %s", m.ID)
 	if m.Window > 0 {
 		fmt.Fprintf(&b, ", with a window of %d tokens", m.Window)
@@ -209,10 +209,13 @@ func size(v any) int {
 
 func (s *session) serverReport(_ context.Context, kit *Kit, _ typedCommand) (string, error) {
 	servers := kit.servers()
-	if len(servers) == 0 {
-		return "No MCP servers are connected.", nil
-	}
 	var b strings.Builder
+	for _, o := range kit.Off {
+		fmt.Fprintf(&b, "%s is off: %s.\n\n", o.What, strings.ReplaceAll(o.Why, "\n", " "))
+	}
+	if len(servers) == 0 {
+		return b.String() + "No MCP servers are connected.", nil
+	}
 	b.WriteString("| server | state | era | tools |\n|---|---|---|---|\n")
 	for _, v := range servers {
 		state := v.State

@@ -17,10 +17,12 @@ const summarize = "Summarize this conversation for yourself, so that you can go 
 // compact replaces the history by the model's own summary of it. What it has begun it also tells, so the text to answer
 // with is empty then.
 func (s *session) compact(ctx context.Context, kit *Kit, c typedCommand) (string, error) {
-	m, _ := s.agent.model(s.option(optionModel))
+	m, _ := s.agent.model(s.cwd(), s.option(optionModel))
 	switch {
 	case m.Offline:
 		return "The offline model keeps no window that could fill up.", nil
+	case s.state.Interrupted():
+		return "There is a call that waits for an answer; send a message first, and it will be asked again.", nil
 	case len(s.state.History()) < 3:
 		return "There is nothing to compact yet.", nil
 	}

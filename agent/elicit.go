@@ -51,6 +51,14 @@ func (q question) inWords(why string) error {
 	return fmt.Errorf("the tool asks: %s (%s). Ask the user in words, then call the tool again with the answer", q.Message, why)
 }
 
+// unanswered is the error of a question that was put and came back without an answer.
+func (q question) unanswered(err error) error {
+	if errors.Is(err, loop.ErrGone) || errors.Is(err, acp.ErrClosed) {
+		return loop.ErrGone
+	}
+	return q.inWords(err.Error())
+}
+
 // whoAsks begins the text of a question of a server's tool, so that the person knows whom the answer goes to.
 func whoAsks(tool string) string {
 	if server, _, ok := strings.Cut(tool, "__"); ok {
@@ -110,7 +118,7 @@ func (a *asker) openPage(ctx context.Context, q question) (loop.Answer, error) {
 		ElicitationID: acp.ElicitationID(string(a.gate.session) + "/" + q.call.ID + "/" + q.ID), URL: q.URL,
 	})
 	if err != nil {
-		return loop.Answer{}, q.inWords(err.Error())
+		return loop.Answer{}, q.unanswered(err)
 	}
 	if _, ok := action.(acp.ElicitationAcceptAction); ok {
 		return loop.Answer{Action: loop.AnswerAccept}, nil
@@ -124,7 +132,7 @@ func (a *asker) fillForm(ctx context.Context, q question, form acp.ElicitationSc
 	case errors.Is(err, acp.ErrMethodNotFound):
 		return loop.Answer{}, err
 	case err != nil:
-		return loop.Answer{}, q.inWords(err.Error())
+		return loop.Answer{}, q.unanswered(err)
 	}
 	filled, ok := action.(acp.ElicitationAcceptAction)
 	if !ok {
@@ -168,7 +176,7 @@ func (a *asker) choose(ctx context.Context, q question, form acp.ElicitationSche
 		},
 	})
 	if err != nil {
-		return loop.Answer{}, q.inWords(err.Error())
+		return loop.Answer{}, q.unanswered(err)
 	}
 	chosen, ok := outcome.(acp.Selected)
 	if !ok {

@@ -31,6 +31,7 @@ type peer struct {
 	aside   []acp.SessionUpdate
 	asked   []*acp.RequestPermissionRequest
 	permit  func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error)
+	fill    func(*acp.CreateElicitationRequest) (acp.ElicitationAction, error)
 	seen    chan acp.SessionUpdate // gets every update too, if it is not nil
 	files   map[string]string
 	caps    acp.ClientCapabilities
@@ -65,6 +66,14 @@ func (p *peer) RequestPermission(ctx context.Context, r *acp.RequestPermissionRe
 		return choose("allow_once"), nil
 	}
 	return permit(ctx, r)
+}
+
+func (p *peer) CreateElicitation(_ context.Context, r *acp.CreateElicitationRequest) (*acp.CreateElicitationResponse, error) {
+	if p.fill == nil {
+		return nil, acp.ErrMethodNotFound
+	}
+	action, err := p.fill(r)
+	return &acp.CreateElicitationResponse{Action: action}, err
 }
 
 func choose(option acp.PermissionOptionID) *acp.RequestPermissionResponse {
@@ -246,7 +255,7 @@ func bare(t *testing.T, p *peer, store *memStore) (*acp.AgentConn, *acp.Initiali
 func agentOptions(open kitFunc, p *peer, store *memStore) agent.Options {
 	return agent.Options{
 		Info: acp.Implementation{Name: "test", Version: "1"}, Log: log.New(io.Discard), Store: store, Open: open,
-		Models: func(string) []agent.Model {
+		Models: func(string, string) []agent.Model {
 			return []agent.Model{{ID: "test/one", Name: "One", Window: 1000, Thinking: []string{"default", "high"}}, {ID: "test/two", Name: "Two"}}
 		},
 		Commands: p.commands, Check: p.check, Logout: p.logout, Bypass: p.bypass,

@@ -86,28 +86,32 @@ func (s *session) watch(kit *Kit) (stop func()) {
 	}
 }
 
-// notice names the servers that do not work, each reason once, to clients that show such things; for the others the log
-// has them, and /mcp. The caller holds opening.
+// notice names what is off and the servers that do not work, each reason once, to clients that show such things; for the
+// others the log has them, and /mcp. The caller holds opening.
 func (s *session) notice(ctx context.Context) error {
 	if caps := s.agent.client.Capabilities().Session; caps == nil || caps.Notices == nil {
 		return nil
 	}
-	for _, v := range s.kit.servers() {
-		if v.Why == "" || s.noticed[v.Name] == v.State+v.Why {
-			continue
+	tell := func(about, why string, n acp.Notice) error {
+		if why == "" || s.noticed[about] == why {
+			return nil
 		}
 		if s.noticed == nil {
 			s.noticed = make(map[string]string)
 		}
-		s.noticed[v.Name] = v.State + v.Why
-		err := s.update(ctx, acp.Notice{
-			Severity: acp.SeverityWarning, Title: "The MCP server " + v.Name + " is not available", Description: v.Why,
-		})
-		if err != nil {
-			return err
-		}
+		s.noticed[about] = why
+		return s.update(ctx, n)
 	}
-	return nil
+	var errs []error
+	for _, o := range s.kit.Off {
+		errs = append(errs, tell(o.What, o.Why, acp.Notice{Severity: acp.SeverityInfo, Title: o.What + " is off", Description: o.Why}))
+	}
+	for _, v := range s.kit.servers() {
+		errs = append(errs, tell("server "+v.Name, v.Why, acp.Notice{
+			Severity: acp.SeverityWarning, Title: "The MCP server " + v.Name + " is not available", Description: v.Why,
+		}))
+	}
+	return errors.Join(errs...)
 }
 
 func (s *session) closeKit() error {

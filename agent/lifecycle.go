@@ -160,8 +160,8 @@ func (s *session) loaded(e loop.Event) (acp.SessionUpdate, bool) { return s.want
 // what came of that.
 func (s *session) settle() (events []loop.Event) {
 	var owed []loop.Input
-	if !s.state.Idle() {
-		owed = append(owed, loop.Cancelled{})
+	if !s.state.Idle() && !s.state.Interrupted() {
+		owed = append(owed, loop.Interrupted{})
 	}
 	if logged := s.state.Option(optionMode); logged != "" && logged != s.option(optionMode) {
 		owed = append(owed, loop.Chosen{Option: optionMode, Value: s.option(optionMode)})
@@ -252,7 +252,7 @@ func (a *Agent) CloseSession(r *acp.CloseSessionRequest) (func(context.Context) 
 		return nil, notOpen(r.SessionID)
 	}
 	return func(context.Context) (*acp.CloseSessionResponse, error) {
-		if err := s.close(); err != nil {
+		if err := s.close(nil); err != nil {
 			a.o.Log.Warn("closing a session", "session", s.id, "err", err)
 		}
 		a.forget(s)

@@ -172,7 +172,10 @@ func TestAnInterruptedTurnIsEnded(t *testing.T) {
 			t.Parallel()
 			store, id := stored(half...)
 			model := scripted.New(scripted.Reply{Text: []string{"I will check."}, Expect: "go on"})
-			s := newStandOn(t, kitOf(model), &peer{}, store)
+			p := &peer{permit: func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+				return choose("reject_once"), nil
+			}}
+			s := newStandOn(t, kitOf(model), p, store)
 			var err error
 			if how == "load" {
 				_, err = load(s, id)
@@ -189,8 +192,7 @@ func TestAnInterruptedTurnIsEnded(t *testing.T) {
 					}
 				}
 			}
-			assert.Equal(t, map[acp.ToolCallID]acp.ToolCallStatus{"call_1_1": acp.StatusFailed, "call_1_2": acp.StatusFailed}, last)
-			assert.Contains(t, texts["call_1_1"], "may have taken effect")
+			assert.Equal(t, map[acp.ToolCallID]acp.ToolCallStatus{"call_1_1": acp.StatusPending, "call_1_2": acp.StatusFailed}, last)
 			assert.Contains(t, texts["call_1_2"], "before it ran")
 			s.session = id
 			_, err = s.prompt("go on")
@@ -198,6 +200,10 @@ func TestAnInterruptedTurnIsEnded(t *testing.T) {
 			sent := model.Requests()[0].Messages
 			require.Len(t, sent, 4)
 			assert.Len(t, sent[2].Results, 2, "the history is well paired")
+			require.Len(t, p.asked, 1, "what may be done is asked about before anything else")
+			assert.Equal(t, acp.ToolCallID("call_1_1"), p.asked[0].ToolCall.ToolCallID)
+			assert.Equal(t, "May be done already: asks", *p.asked[0].ToolCall.Title)
+			assert.Contains(t, loop.TextOf(sent[2].Results[0].Content), "whether it took effect is unknown")
 		})
 	}
 }

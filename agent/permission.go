@@ -65,6 +65,8 @@ func (g *gate) request(ctx context.Context, r *acp.RequestPermissionRequest) (ac
 	switch {
 	case errors.Is(err, acp.ErrMethodNotFound):
 		return nil, errCannotAsk
+	case errors.Is(err, acp.ErrClosed):
+		return nil, loop.ErrGone
 	case err != nil:
 		return nil, err
 	}

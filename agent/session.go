@@ -97,7 +97,7 @@ func (l latch) unlock() { <-l }
 type ticket struct {
 	turn   chan struct{}   // closed when its turn has come
 	ctx    context.Context //nolint:containedctx // a cancel may come before the work that it is for has begun
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	loads  bool // it is no turn: the client's cancel is not for it
 }
 
@@ -111,7 +111,7 @@ func (s *session) reserve() (*ticket, error) {
 		return nil, fmt.Errorf("%d prompts wait for this session already: %w", MaxWaiting, acp.ErrBusy)
 	}
 	t := &ticket{turn: make(chan struct{})}
-	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	s.queue = append(s.queue, t)
 	if len(s.queue) == 1 {
 		close(t.turn)
@@ -121,7 +121,7 @@ func (s *session) reserve() (*ticket, error) {
 
 // release gives up a ticket's place. If its turn had come, the next one's has.
 func (s *session) release(t *ticket) {
-	t.cancel()
+	t.cancel(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.Index(s.queue, t)
@@ -132,15 +132,15 @@ func (s *session) release(t *ticket) {
 }
 
 // cancel ends the running turn and those that wait.
-func (s *session) cancel() { s.stop(false) }
+func (s *session) cancel() { s.stop(nil, false) }
 
-// stop ends the turns that run and wait, and with loads the loads too.
-func (s *session) stop(loads bool) {
+// stop ends the turns that run and wait, for that cause, and with loads the loads too.
+func (s *session) stop(cause error, loads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.queue {
 		if loads || !t.loads {
-			t.cancel()
+			t.cancel(cause)
 		}
 	}
 }
@@ -148,7 +148,12 @@ func (s *session) stop(loads bool) {
 // enter waits for the ticket's turn, and for the session. It says whether both came before the ticket was cancelled;
 // then the caller owns the session until leave.
 func (s *session) enter(ctx context.Context, t *ticket) bool {
-	context.AfterFunc(ctx, t.cancel)
+	context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), acp.ErrClosed) {
+			t.cancel(loop.ErrGone)
+		}
+		t.cancel(nil)
+	})
 	select {
 	case <-t.turn:
 	case <-t.ctx.Done():
@@ -357,6 +362,9 @@ func (s *session) displayed(u acp.SessionUpdate) acp.SessionUpdate {
 func (s *session) cwd() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.roots) == 0 { // it is being loaded
+		return ""
+	}
 	return s.roots[0]
 }
 
@@ -400,11 +408,11 @@ func (s *session) isClosed() bool {
 	return s.closed
 }
 
-// close cancels the session's turns, waits for who owns it, and frees everything.
-func (s *session) close() error {
+// close ends the session's turns for that cause, waits for who owns it, and frees everything.
+func (s *session) close(cause error) error {
 	defer s.free.Do(func() { close(s.gone) })
 	s.shut()
-	s.stop(true)
+	s.stop(cause, true)
 	s.end()
 	s.gate.close()
 	s.asker.silence.close()

@@ -30,15 +30,15 @@ func (a *Agent) modes() []mode {
 	return all
 }
 
-func (a *Agent) defaultModel() string {
-	if models := a.o.Models(""); len(models) > 0 {
+func (a *Agent) defaultModel(cwd string) string {
+	if models := a.o.Models(cwd, ""); len(models) > 0 {
 		return models[0].ID
 	}
 	return ""
 }
 
-func (a *Agent) model(id string) (Model, bool) {
-	models := a.o.Models(id)
+func (a *Agent) model(cwd, id string) (Model, bool) {
+	models := a.o.Models(cwd, id)
 	i := slices.IndexFunc(models, func(m Model) bool { return m.ID == id })
 	if i < 0 {
 		return Model{}, false
@@ -58,9 +58,9 @@ func (s *session) option(id string) string {
 	case optionMode:
 		return loop.ModeAsk
 	case optionModel:
-		return s.agent.defaultModel()
+		return s.agent.defaultModel(s.cwd())
 	case optionThinking:
-		if m, ok := s.agent.model(s.option(optionModel)); ok && len(m.Thinking) > 0 {
+		if m, ok := s.agent.model(s.cwd(), s.option(optionModel)); ok && len(m.Thinking) > 0 {
 			return m.Thinking[0]
 		}
 	case optionThoughts:
@@ -80,12 +80,12 @@ func (s *session) restore() {
 		s.chosen[optionMode] = ""
 	}
 	if s.chosen[optionModel] == "" {
-		s.chosen[optionModel] = s.agent.defaultModel()
+		s.chosen[optionModel] = s.agent.defaultModel(s.roots[0])
 	}
-	if m, ok := s.agent.model(s.chosen[optionModel]); !ok || !slices.Contains(m.Thinking, s.chosen[optionThinking]) {
+	if m, ok := s.agent.model(s.roots[0], s.chosen[optionModel]); !ok || !slices.Contains(m.Thinking, s.chosen[optionThinking]) {
 		s.chosen[optionThinking] = ""
 		if !ok {
-			s.chosen[optionModel] = s.agent.defaultModel()
+			s.chosen[optionModel] = s.agent.defaultModel(s.roots[0])
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (s *session) restore() {
 func (s *session) pin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.chosen[optionModel] = s.agent.defaultModel()
+	s.chosen[optionModel] = s.agent.defaultModel(s.roots[0])
 }
 
 // modes are the session's modes as clients without config options see them.
@@ -112,14 +112,14 @@ func (s *session) configOptions() acp.SessionConfigOptions {
 	for _, m := range s.agent.modes() {
 		modes = append(modes, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(m.id), Name: m.name, Description: m.description})
 	}
-	for _, m := range s.agent.o.Models(s.option(optionModel)) {
+	for _, m := range s.agent.o.Models(s.cwd(), s.option(optionModel)) {
 		models = append(models, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(m.ID), Name: m.Name})
 	}
 	out := acp.SessionConfigOptions{
 		selectOption(optionMode, "Mode", acp.CategoryMode, s.option(optionMode), modes),
 		selectOption(optionModel, "Model", acp.CategoryModel, s.option(optionModel), models),
 	}
-	if m, ok := s.agent.model(s.option(optionModel)); ok && len(m.Thinking) > 0 {
+	if m, ok := s.agent.model(s.cwd(), s.option(optionModel)); ok && len(m.Thinking) > 0 {
 		for _, l := range m.Thinking {
 			levels = append(levels, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(l), Name: l})
 		}
@@ -273,7 +273,7 @@ func (s *session) offered(id, value string) error {
 
 // usage tells how full the model's window is, where it is known how large that is.
 func (s *session) usage(u loop.Usage) (acp.SessionUpdate, bool) {
-	m, ok := s.agent.model(s.option(optionModel))
+	m, ok := s.agent.model(s.cwd(), s.option(optionModel))
 	if !ok || m.Window <= 0 || u.Input < 0 || u.Output < 0 {
 		return nil, false
 	}

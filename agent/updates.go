@@ -36,6 +36,8 @@ func UpdateFor(e loop.Event) (acp.SessionUpdate, bool) {
 		return u, u.Title != nil || u.Locations != nil || u.Content != nil
 	case loop.ToolStarted:
 		return acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Status: new(acp.StatusInProgress)}, true
+	case loop.ToolInterrupted:
+		return acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Status: new(acp.StatusPending)}, true
 	case loop.ToolProgress:
 		return acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(v.CallID), Content: contentsOf(v.Part)}, true
 	case loop.ToolFinished:

@@ -1,8 +1,9 @@
 // Package interop holds the tests that drive the built binary as others do: TestClients with programs of others, TestWire
-// by hand on the raw wire, TestRegistry… as the ACP registry does.
+// by hand on the raw wire, TestRegistry… as the ACP registry does. TestConformanceClient holds mcpclient, by the program in
+// conformance-client, against the MCP conformance suite.
 //
-// The programs come from the npm registry, by the lockfiles of this folder and of acp-factory, ai-provider, conductor and
-// use-acp, whose SDKs differ: `npm install --no-save --ignore-scripts` in each. Where they or Node are missing the tests skip; with
+// The programs come from the npm registry, by the lockfiles of this folder and of acp-factory, ai-provider, conductor, use-acp
+// and conformance, whose SDKs differ: `npm install --no-save --ignore-scripts` in each. Where they or Node are missing the tests skip; with
 // CI=true that is a failure. go-client is a module of its own, for the client of github.com/coder/acp-go-sdk. With
 // $CARTAGENT_BINARY the binary that it names is driven, else one built for the occasion.
 //

@@ -60,8 +60,11 @@ func (m *machine) unfit(c Call, cut bool) string {
 	return ""
 }
 
-// find is the index of the call's slot if it is in that stage, else -1.
+// find is the index of the call's slot if it is in that stage, else -1. Outside of a turn nothing is about a call.
 func (m *machine) find(callID string, at stage) int {
+	if m.s.phase != calling {
+		return -1
+	}
 	return slices.IndexFunc(m.s.slots, func(sl slot) bool { return sl.call.ID == callID && sl.stage == at })
 }
 
@@ -86,7 +89,7 @@ func (m *machine) settle(i int, r Result) {
 func (m *machine) advance() {
 	for m.startWaiting() || m.decideHeld() {
 	}
-	if !slices.ContainsFunc(m.s.slots, func(sl slot) bool { return sl.stage != settled }) {
+	if m.allSettled() {
 		m.finishBatch()
 	}
 }
@@ -114,6 +117,13 @@ func (m *machine) decideHeld() bool {
 	busy := slices.ContainsFunc(m.s.slots, func(sl slot) bool { return sl.stage == deciding })
 	for i, sl := range m.s.slots {
 		if sl.stage != held {
+			continue
+		}
+		if sl.doubt {
+			if !busy {
+				busy = true
+				m.askAgain(i)
+			}
 			continue
 		}
 		verdict, why := m.s.decide(sl.spec, sl.preview)
@@ -174,6 +184,15 @@ func (m *machine) decided(v Decided) {
 		return
 	}
 	sl := m.s.slots[i]
+	if sl.doubt {
+		if v.Outcome == AllowOnce {
+			m.intend(i)
+		} else {
+			m.settle(i, Failed("", inDoubt))
+		}
+		m.advance()
+		return
+	}
 	offered := slices.ContainsFunc(sl.options, func(o Option) bool { return o.Kind == v.Outcome })
 	switch v.Outcome {
 	case AllowAlways, AllowOnce, RejectAlways, RejectOnce:
@@ -229,7 +248,7 @@ func (m *machine) intended(v Intended) {
 	if i < 0 {
 		return
 	}
-	m.edit(i, func(sl *slot) { sl.stage, sl.key = running, v.Key })
+	m.edit(i, func(sl *slot) { sl.stage, sl.key, sl.doubt = running, v.Key, false })
 	m.emit(ToolStarted{CallID: v.CallID})
 	m.run(i)
 }
@@ -271,6 +290,8 @@ func (m *machine) answered(v Answered) {
 func (m *machine) finishBatch() {
 	m.addResults()
 	switch {
+	case len(m.s.queued) > 0: // the turn that these calls were of is over
+		m.begin()
 	case m.s.tally.cuts > 1:
 		m.end(StopMaxTokens)
 	case m.repeating():

@@ -381,7 +381,7 @@ func TestInputsFitOneStage(t *testing.T) {
 		"Prompted": prompt("again"), "Streamed": Streamed{Kind: ChunkText, Text: "x"}, "Replied": says("x"), "ModelFailed": ModelFailed{},
 		"Previewed": previewed(id), "Decided": Decided{CallID: id, Outcome: AllowOnce}, "Intended": Intended{CallID: id},
 		"Asked": Asked{CallID: id}, "Answered": Answered{CallID: id}, "Progressed": Progressed{CallID: id},
-		"Finished": finished(id, "x"), "Compacted": Compacted{Summary: "x"}, "Cancelled": Cancelled{}, "Compacting": Compacting{},
+		"Finished": finished(id, "x"), "Compacted": Compacted{Summary: "x"}, "Cancelled": Cancelled{}, "Interrupted": Interrupted{}, "Compacting": Compacting{},
 	}
 	p := begin(t)
 	for _, stage := range []struct {
@@ -389,18 +389,18 @@ func TestInputsFitOneStage(t *testing.T) {
 		fits  []string
 	}{
 		{nil, []string{"Prompted", "Compacting"}},
-		{[]Input{prompt("hi")}, []string{"Streamed", "Replied", "ModelFailed", "Cancelled"}},
-		{[]Input{calls("query", "query")}, []string{"Previewed", "Cancelled"}},                                                                          // previewing
-		{[]Input{previewed("call_1_2"), previewed(id)}, []string{"Cancelled"}},                                                                          // held
-		{[]Input{Decided{CallID: "call_1_2", Outcome: RejectOnce}}, []string{"Decided", "Cancelled"}},                                                   // deciding
-		{[]Input{Decided{CallID: id, Outcome: AllowOnce}}, []string{"Intended", "Cancelled"}},                                                           // intending
-		{[]Input{Intended{CallID: id}}, []string{"Asked", "Progressed", "Finished", "Cancelled"}},                                                       // running
-		{[]Input{Asked{CallID: id}}, []string{"Answered", "Cancelled"}},                                                                                 // answering
-		{[]Input{Answered{CallID: id}}, []string{"Asked", "Progressed", "Finished", "Cancelled"}},                                                       // running again
-		{[]Input{finished(id, "x")}, []string{"Streamed", "Replied", "ModelFailed", "Cancelled"}},                                                       // the model again
-		{[]Input{calls("sell", "sell"), previewed("call_1_3"), Intended{CallID: "call_1_3"}}, []string{"Cancelled"}},                                    // call 1 is of the batch before
+		{[]Input{prompt("hi")}, []string{"Streamed", "Replied", "ModelFailed", "Cancelled", "Interrupted"}},
+		{[]Input{calls("query", "query")}, []string{"Previewed", "Cancelled", "Interrupted"}},                                                           // previewing
+		{[]Input{previewed("call_1_2"), previewed(id)}, []string{"Cancelled", "Interrupted"}},                                                           // held
+		{[]Input{Decided{CallID: "call_1_2", Outcome: RejectOnce}}, []string{"Decided", "Cancelled", "Interrupted"}},                                    // deciding
+		{[]Input{Decided{CallID: id, Outcome: AllowOnce}}, []string{"Intended", "Cancelled", "Interrupted"}},                                            // intending
+		{[]Input{Intended{CallID: id}}, []string{"Asked", "Progressed", "Finished", "Cancelled", "Interrupted"}},                                        // running
+		{[]Input{Asked{CallID: id}}, []string{"Answered", "Cancelled", "Interrupted"}},                                                                  // answering
+		{[]Input{Answered{CallID: id}}, []string{"Asked", "Progressed", "Finished", "Cancelled", "Interrupted"}},                                        // running again
+		{[]Input{finished(id, "x")}, []string{"Streamed", "Replied", "ModelFailed", "Cancelled", "Interrupted"}},                                        // the model again
+		{[]Input{calls("sell", "sell"), previewed("call_1_3"), Intended{CallID: "call_1_3"}}, []string{"Cancelled", "Interrupted"}},                     // call 1 is of the batch before
 		{[]Input{finished("call_1_3", "x"), Previewed{CallID: "call_1_4", Failure: "x"}, says("bye")}, []string{"Compacted", "Prompted", "Compacting"}}, // idle
-		{[]Input{Compacting{}}, []string{"Compacted", "ModelFailed", "Cancelled"}},
+		{[]Input{Compacting{}}, []string{"Compacted", "ModelFailed", "Cancelled", "Interrupted"}},
 	} {
 		p.in(stage.enter...)
 		var fit []string

@@ -45,6 +45,8 @@ func EncodeInput(in Input) (kind string, body json.RawMessage, err error) {
 		kind = "Compacted"
 	case Cancelled:
 		kind = "Cancelled"
+	case Interrupted:
+		kind = "Interrupted"
 	case Unknown:
 		return v.Kind, v.Body, nil
 	default:
@@ -108,6 +110,8 @@ func DecodeInput(kind string, body json.RawMessage) (Input, error) {
 		return decodeInput[Compacted](kind, body)
 	case "Cancelled":
 		return decodeInput[Cancelled](kind, body)
+	case "Interrupted":
+		return decodeInput[Interrupted](kind, body)
 	}
 	return Unknown{Kind: kind, Body: bytes.Clone(body)}, nil
 }

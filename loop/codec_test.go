@@ -74,7 +74,7 @@ func everyInput() []Input {
 		Intended{},
 		Intended{CallID: "c", Key: "k"},
 		Asked{},
-		Asked{CallID: "c", Question: Question{ID: "q", Message: "m", Schema: json.RawMessage(`{}`), URL: "u", State: json.RawMessage(`"s"`)}},
+		Asked{CallID: "c", Question: Question{ID: "q", Message: "m", Schema: json.RawMessage(`{}`), URL: "u", Fleeting: true, State: json.RawMessage(`"s"`)}},
 		Answered{},
 		Answered{CallID: "c", Answer: Answer{ID: "q", Action: AnswerAccept, Content: json.RawMessage(`{}`), State: json.RawMessage(`"s"`)}, Failure: "f"},
 		Progressed{Part: Blocks{}},
@@ -86,6 +86,7 @@ func everyInput() []Input {
 		Compacted{},
 		Compacted{Keep: 3, Context: everyBlock(), Summary: "s"},
 		Cancelled{},
+		Interrupted{},
 		Unknown{Kind: "Teleported", Body: json.RawMessage(`{"to": "<moon>"}`)},
 	}
 }
@@ -103,7 +104,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		assert.NotContains(t, string(body), `\u003c`, "people read this")
 		assert.NotContains(t, string(body), "\n")
 	}
-	assert.Len(t, kinds, 19, "every kind of input, and one that nobody knows")
+	assert.Len(t, kinds, 20, "every kind of input, and one that nobody knows")
 }
 
 func TestCodecForms(t *testing.T) {

@@ -34,6 +34,8 @@ type (
 	}
 	// ToolStarted says that the call runs.
 	ToolStarted struct{ CallID string }
+	// ToolInterrupted says that nothing runs the call any more, and that the next prompt comes back to it.
+	ToolInterrupted struct{ CallID string }
 	// ToolProgress shows what a running call has so far.
 	ToolProgress struct {
 		CallID string
@@ -74,6 +76,7 @@ func (AgentThought) event()       {}
 func (ToolProposed) event()       {}
 func (ToolPreviewed) event()      {}
 func (ToolStarted) event()        {}
+func (ToolInterrupted) event()    {}
 func (ToolProgress) event()       {}
 func (ToolFinished) event()       {}
 func (PlanChanged) event()        {}

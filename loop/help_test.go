@@ -105,7 +105,7 @@ func (p *session) settledOnce() map[string]string {
 			require.True(p.t, open[v.Result.CallID], "settled, but not open: %s", v.Result.CallID)
 			delete(open, v.Result.CallID)
 			texts[v.Result.CallID] = TextOf(v.Result.Content)
-		case UserText, AgentText, AgentThought, ToolPreviewed, ToolStarted, ToolProgress, PlanChanged, TitleChanged, UsageChanged,
+		case UserText, AgentText, AgentThought, ToolPreviewed, ToolStarted, ToolInterrupted, ToolProgress, PlanChanged, TitleChanged, UsageChanged,
 			CompactionStarted, CompactionSummary, CompactionFinished:
 		}
 	}
@@ -185,6 +185,8 @@ func names(effects []Effect) []string {
 		case ToolPreviewed:
 			id = v.CallID
 		case ToolStarted:
+			id = v.CallID
+		case ToolInterrupted:
 			id = v.CallID
 		case ToolProgress:
 			id = v.CallID

@@ -22,7 +22,7 @@ type (
 		Option string `json:"option"`
 		Value  string `json:"value"`
 	}
-	// Prompted begins a turn. Context is what the harness tells the model along with the prompt (the date, the
+	// Prompted begins a turn. Where the one before was interrupted and has calls left, those are finished first. Context is what the harness tells the model along with the prompt (the date, the
 	// workspace, its instructions); clients never see it.
 	Prompted struct {
 		MessageID string `json:"messageId,omitempty"`
@@ -105,8 +105,12 @@ type (
 		Context Blocks `json:"context,omitempty"`
 		Summary string `json:"summary"`
 	}
-	// Cancelled ends the turn or the compaction: by the person, or because the process that ran it is gone.
+	// Cancelled ends the turn or the compaction, by the person.
 	Cancelled struct{}
+	// Interrupted says that who ran the turn is gone: the process, or the client that could have answered. What was only
+	// proposed is settled; a question that is open, and a call that was running and may have taken effect, are left for
+	// the next Prompted, which comes back to them before anything else.
+	Interrupted struct{}
 	// Unknown is an input of a kind that this build does not know, kept as it came. Step ignores it.
 	Unknown struct {
 		Kind string
@@ -132,6 +136,7 @@ func (Finished) input()    {}
 func (Compacting) input()  {}
 func (Compacted) input()   {}
 func (Cancelled) input()   {}
+func (Interrupted) input() {}
 func (Unknown) input()     {}
 
 // Limits bound a turn. Zero means the default.

@@ -133,7 +133,9 @@ type Question struct {
 	Message string          `json:"message"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
 	URL     string          `json:"url,omitempty"`
-	State   json.RawMessage `json:"state,omitempty"`
+	// Fleeting says that the one who asks does not outlast this process: an answer that comes later is of no use.
+	Fleeting bool            `json:"fleeting,omitempty"`
+	State    json.RawMessage `json:"state,omitempty"`
 }
 
 // AnswerAction is what the person did with a question.
@@ -162,14 +164,15 @@ func (n *NeedsAnswer) Error() string { return "the tool asks: " + n.Question.Mes
 
 // Gate asks the person whether a call may run.
 type Gate interface {
-	// Ask blocks until there is an answer or ctx ends. Its error is a refusal, never an approval.
+	// Ask blocks until there is an answer or ctx ends. Its error is a refusal, never an approval; ErrGone leaves the
+	// question open.
 	Ask(ctx context.Context, c Call, p Preview, opts []Option) (Outcome, error)
 }
 
 // Asker puts a tool's question to the person.
 type Asker interface {
 	// AskForm blocks until there is an answer or ctx ends. Its error settles the call as failed, and its text tells
-	// the model what to do instead.
+	// the model what to do instead; ErrGone leaves the question open.
 	AskForm(ctx context.Context, c Call, q Question) (Answer, error)
 }
 

@@ -16,6 +16,7 @@ type want struct{ kind, id string }
 // known is what the checker has seen of a call.
 type known struct {
 	finished, previewing, asked, intended, ran, begun bool
+	doubt                                             bool // it was running when the turn was interrupted
 	preview                                           Preview
 }
 
@@ -46,8 +47,10 @@ func (c *checker) take(w want) bool {
 // fits says whether the input is one that was called for, and what is called for from now on besides its effects.
 func (c *checker) fits(in Input) bool {
 	switch v := in.(type) {
-	case Prompted, Compacting:
+	case Prompted:
 		return !c.open
+	case Compacting:
+		return c.s.Idle()
 	case Streamed:
 		return v.Text != "" && (v.Kind == ChunkText || v.Kind == ChunkThought) && slices.Contains(c.wanted, want{kind: "model"})
 	case Replied:
@@ -68,7 +71,7 @@ func (c *checker) fits(in Input) bool {
 		return slices.Contains(c.wanted, want{"result", v.CallID})
 	case Finished:
 		return c.take(want{"result", v.Result.CallID})
-	case Cancelled:
+	case Cancelled, Interrupted:
 		return c.open
 	case Compacted:
 		return c.take(want{kind: "summary"})
@@ -82,6 +85,9 @@ func (c *checker) step(in Input) error {
 	var before string
 	if c.deep {
 		before = snapshot(c.s)
+	}
+	if _, gone := in.(Interrupted); gone && c.open {
+		c.leave()
 	}
 	last := c.s
 	next, effects := Step(last, in)
@@ -100,6 +106,9 @@ func (c *checker) step(in Input) error {
 		return fmt.Errorf("%#v: was called for %t, effects %v", in, fit, names(effects))
 	}
 	c.s = next
+	if _, gone := in.(Interrupted); gone && fit {
+		c.wanted = nil
+	}
 	for i, e := range effects {
 		if err := c.effect(in, e, i == len(effects)-1); err != nil {
 			return fmt.Errorf("at %#v: %w", in, err)
@@ -111,10 +120,25 @@ func (c *checker) step(in Input) error {
 	if v, ok := in.(Decided); ok && v.Outcome != AllowOnce && v.Outcome != AllowAlways && !c.calls[v.CallID].finished {
 		return fmt.Errorf("%q leaves the call open", v.Outcome)
 	}
-	if c.open == next.Idle() {
+	if c.open == (next.Idle() || next.Interrupted()) {
 		return fmt.Errorf("open is %t, idle is %t", c.open, next.Idle())
 	}
 	return nil
+}
+
+// leave notes what becomes of the calls that are open when a turn is interrupted: they may be asked about again, and
+// those that were running are in doubt.
+func (c *checker) leave() {
+	for _, id := range c.ids[c.turn:] {
+		k := c.calls[id]
+		if k.finished {
+			continue
+		}
+		k.asked = false
+		if k.begun && !slices.Contains(c.wanted, want{"answer", id}) {
+			k.intended, k.begun, k.ran, k.doubt = false, false, false, true
+		}
+	}
 }
 
 func (c *checker) effect(in Input, e Effect, last bool) error {
@@ -156,9 +180,15 @@ func (c *checker) effect(in Input, e Effect, last bool) error {
 	case RunTool:
 		_, again := in.(Answered)
 		_, first := in.(Intended)
+		_, resumed := in.(Prompted)
+		spec, _ := c.s.spec(v.Job.Call.Tool)
 		return c.call(v.Job.Call.ID, "result", func(k *known) bool {
 			ok := k.intended && (first && !k.ran && k.begun || again && k.ran)
-			k.ran = true
+			if resumed {
+				ok = k.doubt && !k.ran && (spec.ReadOnly || spec.Keyed && v.Job.Key != "")
+				k.intended, k.begun = true, true
+			}
+			k.ran, k.doubt = true, false
 			return ok
 		})
 	case AskForm:
@@ -168,6 +198,12 @@ func (c *checker) effect(in Input, e Effect, last bool) error {
 			return fmt.Errorf("effects behind the end")
 		}
 		c.open, c.wanted = false, nil
+		if _, gone := in.(Interrupted); gone && c.s.Interrupted() {
+			if c.allFinished() == nil {
+				return fmt.Errorf("interrupted, with nothing left to come back to")
+			}
+			return nil
+		}
 		if err := c.allFinished(); err != nil {
 			return err
 		}
@@ -183,9 +219,12 @@ func (c *checker) allowed(in Input, call Call) bool {
 	if !ok || call.Bad != "" {
 		return false
 	}
+	v, answer := in.(Decided)
+	if c.calls[call.ID].doubt {
+		return answer && v.CallID == call.ID && v.Outcome == AllowOnce
+	}
 	preview := c.calls[call.ID].preview
 	verdict, _ := c.s.Rules().Decide(spec, preview)
-	v, answer := in.(Decided)
 	yes := answer && v.CallID == call.ID && (v.Outcome == AllowOnce || v.Outcome == AllowAlways)
 	return verdict == Allow || yes && verdict == Ask
 }
@@ -220,6 +259,9 @@ func (c *checker) event(e Event) error {
 		if ok {
 			k.begun = true
 		}
+	case ToolInterrupted:
+		k := c.calls[v.CallID]
+		ok = k != nil && !k.finished && (k.doubt || k.ran)
 	case ToolProgress:
 		k := c.calls[v.CallID]
 		ok = k != nil && k.ran && !k.finished
@@ -253,8 +295,10 @@ func (c *checker) allFinished() error {
 
 // done ends the session and checks what can be checked of the whole.
 func (c *checker) done() error {
-	if err := c.step(Cancelled{}); err != nil {
-		return err
+	for _, in := range []Input{Interrupted{}, prompt("go on"), Cancelled{}} {
+		if err := c.step(in); err != nil {
+			return err
+		}
 	}
 	if !c.s.Idle() || c.open {
 		return fmt.Errorf("a cancelled session goes on")
@@ -331,13 +375,19 @@ func (d dice) reply() Replied {
 // input is the next one: most often one that is wanted, else any.
 func (d dice) input(c *checker) Input {
 	if n := len(c.wanted); n > 0 && d.of(4) != 0 {
+		if d.of(16) == 0 {
+			return Interrupted{}
+		}
 		w := c.wanted[d.of(n)]
 		return d.about(w.kind, w.id)
+	}
+	if c.s.Interrupted() && d.of(3) == 0 {
+		return d.about([]string{"decision", "result", "answer"}[d.of(3)], d.id(c))
 	}
 	if !c.open && d.of(4) != 0 {
 		return prompt("go")
 	}
-	switch d.of(13) {
+	switch d.of(14) {
 	case 0:
 		return d.config()
 	case 1:
@@ -350,6 +400,8 @@ func (d dice) input(c *checker) Input {
 		return prompt("go")
 	case 5:
 		return ModelFailed{Failure: Failure{Kind: FailNetwork}}
+	case 7:
+		return Interrupted{}
 	case 6:
 		return Compacting{Content: prompt("/compact").Content}
 	}

@@ -25,8 +25,12 @@ type Runner struct {
 	Crashed func(what string, value any, stack []byte)
 }
 
-// ErrMidTurn is returned for a state whose last turn has not ended. End it with a Cancelled input first.
+// ErrMidTurn is returned for a state whose last turn has not ended. End it with an Interrupted input first.
 var ErrMidTurn = errors.New("the session's last turn has not ended")
+
+// ErrGone is what a turn's context is cancelled with, as its cause, and what a Gate or an Asker returns, when nobody is
+// there any more who could answer: the turn is interrupted, not cancelled.
+var ErrGone = errors.New("the client is gone")
 
 // ErrStorage is wrapped by errors of a log that cannot be written. The state that comes with it is ahead of the log or
 // in mid-turn: rebuild it from the log before the next turn.
@@ -44,9 +48,10 @@ func (r *Runner) Configure(s State, c Configured) (State, error) {
 // Run plays one turn. sink is called from this goroutine only, in order, and may outlast ctx. When ctx ends the turn is
 // cancelled: its open calls are settled, the model's stream is given up, and the reason is StopCancelled, with no error.
 // A failing model is a *Failure; a failing sink cancels the turn and is the error. When Run returns, nothing that it
-// started is left, and the log is synced.
+// started is left, and the log is synced. With ErrGone, or a failing sink, the turn is interrupted instead: what the
+// person was asked and what may have been done is left to the next turn.
 func (r *Runner) Run(ctx context.Context, s State, p Prompted, sink Sink) (State, StopReason, error) {
-	if !s.Idle() {
+	if !s.Idle() && !s.Interrupted() {
 		return s, "", ErrMidTurn
 	}
 	work, stop := context.WithCancel(ctx)
@@ -130,7 +135,7 @@ func (t *turn) wait(stop context.CancelFunc) {
 // not taken for a failure.
 func (t *turn) next(ctx context.Context) Input {
 	if t.sinkErr != nil || ctx.Err() != nil {
-		return Cancelled{}
+		return t.over(ctx)
 	}
 	if len(t.pending) > 0 {
 		in := t.pending[0]
@@ -139,16 +144,24 @@ func (t *turn) next(ctx context.Context) Input {
 	}
 	select {
 	case <-ctx.Done():
-		return Cancelled{}
+		return t.over(ctx)
 	case in := <-t.runner.Inbox:
 		return in
 	case d := <-t.inputs:
 		if ctx.Err() != nil {
-			return Cancelled{}
+			return t.over(ctx)
 		}
 		t.taken = d.done
 		return d.in
 	}
+}
+
+// over is how a turn ends that does not come to its own end.
+func (t *turn) over(ctx context.Context) Input {
+	if t.sinkErr != nil || errors.Is(context.Cause(ctx), ErrGone) {
+		return Interrupted{}
+	}
+	return Cancelled{}
 }
 
 // record logs an input before the core sees it. The intent to do something that outlasts this process is on disk
@@ -293,6 +306,9 @@ func (t *turn) askUser(e AskUser) (in Input) {
 	}
 	defer t.caught("permission gate", func(text string) { in = Decided{CallID: e.Call.ID, Outcome: Unavailable, Why: text} })
 	outcome, err := t.runner.Gate.Ask(t.ctx, e.Call, e.Preview, e.Options)
+	if errors.Is(err, ErrGone) {
+		return Interrupted{}
+	}
 	if err != nil {
 		return Decided{CallID: e.Call.ID, Outcome: Unavailable, Why: wordsOf(err)}
 	}
@@ -332,6 +348,9 @@ func (t *turn) askForm(e AskForm) (in Input) {
 	}
 	defer t.caught("question", func(text string) { in = Answered{CallID: id, Failure: "Asking the user crashed: " + text + "."} })
 	answer, err := t.runner.Asker.AskForm(t.ctx, e.Call, e.Question)
+	if errors.Is(err, ErrGone) {
+		return Interrupted{}
+	}
 	if err != nil {
 		return Answered{CallID: id, Failure: wordsOf(err)}
 	}

@@ -163,7 +163,7 @@ func (sc *scene) whole() {
 		case loop.ToolFinished:
 			require.True(sc.t, open[v.Result.CallID])
 			delete(open, v.Result.CallID)
-		case loop.UserText, loop.AgentText, loop.AgentThought, loop.ToolPreviewed, loop.ToolStarted, loop.ToolProgress,
+		case loop.UserText, loop.AgentText, loop.AgentThought, loop.ToolPreviewed, loop.ToolStarted, loop.ToolInterrupted, loop.ToolProgress,
 			loop.PlanChanged, loop.TitleChanged, loop.UsageChanged, loop.CompactionStarted, loop.CompactionSummary, loop.CompactionFinished:
 		}
 	}

@@ -23,7 +23,8 @@ type State struct {
 	turn    int
 	phase   phase
 	slots   []slot
-	partial *piece // what the model has streamed of its reply
+	queued  []Prompted // that wait for the calls of a turn that was interrupted
+	partial *piece     // what the model has streamed of its reply
 	// ids of the message and of the thoughts that are being streamed
 	messageID, thoughtID string
 	tally                tally
@@ -47,9 +48,10 @@ const (
 	asking
 	calling
 	summarizing // no turn, but a compaction
+	interrupted // no turn, but calls of one that the next prompt comes back to
 )
 
-// stage is where a call is. It moves one way, except between running and answering.
+// stage is where a call is. It moves one way, except between running and answering, and where a turn was interrupted.
 type stage int
 
 const (
@@ -60,6 +62,7 @@ const (
 	intending               // for its intent to be logged
 	running                 // by its tool
 	answering               // for the person's answer to the tool's question
+	doubtful                // for the next prompt, since nobody knows whether it ran to its end
 	settled
 )
 
@@ -69,6 +72,7 @@ type slot struct {
 	stage    stage
 	preview  Preview
 	options  []Option // that the person was offered
+	doubt    bool     // it ran before, and may have taken effect
 	key      string
 	question Question
 	answers  []Answer
@@ -84,6 +88,9 @@ type piece struct {
 
 // Idle says whether neither a turn nor a compaction is under way.
 func (s State) Idle() bool { return s.phase == idle }
+
+// Interrupted says whether a turn was interrupted that has calls left for the next prompt.
+func (s State) Interrupted() bool { return s.phase == interrupted }
 
 // Turn is the number of the latest turn, from 1; 0 before the first.
 func (s State) Turn() int { return s.turn }

@@ -51,7 +51,7 @@ func (m *machine) step(in Input) {
 	case Noted:
 		m.noted(v)
 	case Revoked:
-		if m.s.phase == idle && v.Rule >= 0 && v.Rule < len(m.s.added) {
+		if (m.s.phase == idle || m.s.phase == interrupted) && v.Rule >= 0 && v.Rule < len(m.s.added) {
 			m.s.added = slices.Delete(slices.Clone(m.s.added), v.Rule, v.Rule+1)
 		}
 	case Streamed:
@@ -85,6 +85,8 @@ func (m *machine) step(in Input) {
 		m.compacted(v)
 	case Cancelled:
 		m.cancelled()
+	case Interrupted:
+		m.interrupted()
 	case Unknown:
 	}
 }
@@ -100,23 +102,41 @@ func (m *machine) add(msg Message) {
 }
 
 func (m *machine) prompted(v Prompted) {
-	if m.s.phase != idle {
+	if m.s.phase != idle && m.s.phase != interrupted {
 		return
 	}
 	m.s.turn++
-	m.s.tally, m.s.trace = tally{start: len(m.s.history)}, v.Trace
-	m.add(Message{Role: RoleUser, ID: v.MessageID, Content: slices.Concat(v.Context, v.Content)})
+	m.s.trace = v.Trace
+	m.s.queued = append(slices.Clip(m.s.queued), v)
 	for _, b := range v.Content {
 		m.emit(UserText{MessageID: v.MessageID, Part: b})
 	}
-	if m.s.title == "" {
-		m.s.title = TitleOf(v.Content)
+	if m.s.phase == interrupted {
+		m.resume()
+		return
 	}
+	m.begin()
+}
+
+// begin puts to the model what the person has said.
+func (m *machine) begin() {
+	m.s.tally = tally{start: len(m.s.history)}
+	m.addQueued()
 	m.ask()
 }
 
+func (m *machine) addQueued() {
+	for _, v := range m.s.queued {
+		m.add(Message{Role: RoleUser, ID: v.MessageID, Content: slices.Concat(v.Context, v.Content)})
+		if m.s.title == "" {
+			m.s.title = TitleOf(v.Content)
+		}
+	}
+	m.s.queued = nil
+}
+
 func (m *machine) noted(v Noted) {
-	if m.s.phase != idle {
+	if m.s.phase != idle && m.s.phase != interrupted {
 		return
 	}
 	m.s.notes++
@@ -151,6 +171,10 @@ func (m *machine) end(reason StopReason) {
 // rest ends what a turn holds, and tells the session's title once there has been an exchange.
 func (m *machine) rest() {
 	m.s.phase, m.s.slots, m.s.partial = idle, nil, nil
+	m.tellTitle()
+}
+
+func (m *machine) tellTitle() {
 	if m.s.title != "" && !m.s.titled {
 		m.s.titled = true
 		m.emit(TitleChanged{Title: m.s.title})
@@ -232,7 +256,7 @@ func (m *machine) modelFailed(v ModelFailed) {
 	case summarizing:
 		m.endCompaction(CompactionFailed)
 		return
-	case idle, calling:
+	case idle, calling, interrupted:
 		return
 	}
 	m.keepPartial()
@@ -250,7 +274,7 @@ func (m *machine) keepPartial() {
 
 func (m *machine) cancelled() {
 	switch m.s.phase {
-	case idle:
+	case idle, interrupted:
 		return
 	case summarizing:
 		m.endCompaction(CompactionCancelled)
@@ -261,7 +285,7 @@ func (m *machine) cancelled() {
 		for i, sl := range m.s.slots {
 			switch sl.stage {
 			case settled:
-			case running, answering:
+			case running, answering, doubtful:
 				m.settle(i, Failed("", "Cancelled while it was running. It may have taken effect in part or in whole: "+
 					"check before doing it again."))
 			case waiting, previewing, held, deciding, intending:
@@ -269,6 +293,7 @@ func (m *machine) cancelled() {
 			}
 		}
 		m.addResults()
+		m.addQueued()
 	}
 	m.end(StopCancelled)
 }

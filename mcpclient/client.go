@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/log"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -26,6 +28,8 @@ type Server struct {
 	Headers map[string]string // sent along with each request to URL
 	Timeout time.Duration     // for each request; DefaultTimeout when zero
 	Trusted bool              // what it says about its tools is believed
+	Allow   []string          // the tools that there are, by name or pattern (* and ?); empty means all
+	Deny    []string          // those that there are not, whatever Allow says
 }
 
 // The ways to speak to a server at a URL.
@@ -45,6 +49,11 @@ type Options struct {
 	// called from where the server's messages are read, so it must return soon and call no method of the client.
 	Changed func(Change)
 	Now     func() time.Time // what time results are kept by; time.Now when nil
+	// Elicit puts the questions of servers to the person. Without it they are told that nobody can be asked.
+	Elicit ElicitFunc
+	// Authorize gives what gets tokens for a server at a URL, or nil for none. A server whose Headers have an Authorization
+	// is not asked about. It is called once for each Connect.
+	Authorize func(s Server) auth.OAuthHandler
 
 	pause func(context.Context, time.Duration) error // before a subscription is opened again
 }
@@ -71,7 +80,7 @@ func (o Options) withDefaults() Options {
 		o.Environ = os.Environ()
 	}
 	if o.pause == nil {
-		o.pause = pauseFor
+		o.pause = sleep
 	}
 	if o.Version == "" {
 		o.Version = "dev"
@@ -84,6 +93,7 @@ func (o Options) withDefaults() Options {
 type Client struct {
 	server  Server
 	log     *log.Logger
+	elicit  ElicitFunc
 	conn    *conn
 	session *mcp.ClientSession
 	known   atomic.Pointer[map[string]Prompt] // by name, of the last list; never changed once stored
@@ -93,7 +103,7 @@ type Client struct {
 	told   map[string]bool // warnings about lists
 }
 
-// Connect starts a server and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a
+// Connect starts a server, or reaches the one at its URL, and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a
 // moment more where a process must be ended; connect to several servers side by side. ctx bounds the connecting, not
 // the life of the client: Close ends that. The error names the server, and what it said on stderr.
 func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
@@ -104,14 +114,15 @@ func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	if s.Name == "" {
 		return nil, fmt.Errorf("connecting to an MCP server: it has no name; give it one in the configuration")
 	}
+	reach := connect
 	if s.URL != "" {
-		return nil, fmt.Errorf("connecting to MCP server %s: servers over HTTP are not supported", s.Name)
+		reach = connectURL
 	}
-	conn, session, err := connect(ctx, s, o)
+	conn, session, err := reach(ctx, s, o)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to MCP server %s: %w", s.Name, err)
 	}
-	c := &Client{server: s, log: o.Log, conn: conn, session: session}
+	c := &Client{server: s, log: o.Log, elicit: o.Elicit, conn: conn, session: session}
 	c.news.pause = o.pause
 	conn.cache.configure(o.Now, o.Changed)
 	c.listen() //nolint:contextcheck // until the client is closed
@@ -155,37 +166,59 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// envelope is what all results have in common.
-type envelope struct {
-	Type string `json:"resultType"`
+// The types of results.
+const (
+	typeComplete = "complete"
+	typeInput    = "input_required"
+)
+
+// request runs one request of the SDK that only reads, and gives the bytes of its result.
+func (c *Client) request(ctx context.Context, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, error) {
+	raw, kind, err := c.exchange(ctx, true, do)
+	if err == nil && kind == typeInput {
+		return nil, fmt.Errorf("server %s: %w: a list needs no input", c.server.Name, ErrInvalid)
+	}
+	return raw, err
 }
 
-// request runs one request of the SDK within the server's timeout and gives the bytes of its result.
-func (c *Client) request(ctx context.Context, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, error) {
-	limit, cancel := context.WithTimeoutCause(ctx, c.server.Timeout, ErrTimeout)
+// exchange runs one request of the SDK within the server's timeout and gives the bytes and the type of its result. One
+// that is safe is sent again, once, as a new request, when its answer was lost.
+func (c *Client) exchange(ctx context.Context, safe bool, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, string, error) {
+	raw, err := c.try(ctx, do)
+	if safe && errors.Is(err, ErrLost) {
+		c.log.Info("answer lost; the request is sent again", "server", c.server.Name, "err", err)
+		raw, err = c.try(ctx, do)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	var e struct {
+		Type string `json:"resultType"`
+	}
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, "", fmt.Errorf("server %s: %w: the result is no object", c.server.Name, ErrInvalid)
+	}
+	switch e.Type {
+	case "", typeComplete:
+		return raw, typeComplete, nil
+	case typeInput:
+		return raw, typeInput, nil
+	}
+	return nil, "", fmt.Errorf("server %s: %w: a result of the unknown type %.60q", c.server.Name, ErrInvalid, e.Type)
+}
+
+// try runs one request of the SDK and redeems its ticket.
+func (c *Client) try(ctx context.Context, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, error) {
+	limit, cancel := limited(ctx, c.server.Timeout, ErrTimeout, &c.conn.asking)
 	defer cancel()
 	meta, err := do(limit)
 	if err != nil {
 		return nil, explain(limit, c.conn, err)
 	}
-	ticket, ok := meta[ticketKey].(string)
-	if !ok {
-		return nil, fmt.Errorf("server %s: %w: the result was lost", c.server.Name, ErrInvalid)
+	if ticket, ok := meta[ticketKey].(string); ok {
+		if raw, ok := c.conn.redeem(ticket); ok {
+			return raw, nil
+		}
 	}
-	raw, ok := c.conn.redeem(ticket)
-	if !ok {
-		return nil, fmt.Errorf("server %s: %w: the result was lost", c.server.Name, ErrInvalid)
-	}
-	var e envelope
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return nil, fmt.Errorf("server %s: %w: the result is no object", c.server.Name, ErrInvalid)
-	}
-	switch e.Type {
-	case "", "complete":
-		return raw, nil
-	case "input_required":
-		return nil, fmt.Errorf("server %s: %w; call again with all that is needed as arguments",
-			c.server.Name, ErrInput)
-	}
-	return nil, fmt.Errorf("server %s: %w: a result of the unknown type %.60q", c.server.Name, ErrInvalid, e.Type)
+	return nil, fmt.Errorf("server %s: %w: the result was lost", c.server.Name, ErrInvalid)
 }

@@ -1,13 +1,11 @@
 package mcpclient
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -33,37 +31,67 @@ const ticketKey = "dev.cartagent/ticket"
 // emptyCursor stands for the cursor "" in requests of the SDK, which takes that for none.
 const emptyCursor = "dev.cartagent/empty-cursor"
 
-// conn is an mcp.Connection to a server's process. Beyond framing it
+// message is one message on its way to a server.
+type message struct {
+	data   []byte
+	id     string // of a request, as JSON
+	method string // of a request or a notification
+	params json.RawMessage
+}
+
+// wire is how messages reach a server. What comes back goes to conn.incoming, and the end of it all to conn.end.
+type wire interface {
+	// send passes a message on. It returns early where the answer may take long.
+	send(ctx context.Context, m message) error
+	// abandon gives up the wait for an answer and says whether a message must tell the server.
+	abandon(id string) bool
+	// learn sees the result of each request, and may change it.
+	learn(method string, result json.RawMessage) json.RawMessage
+	// stop ends the connection and returns when nothing is left of it.
+	stop()
+	// lastWords are what the server has said at last, for the text of an error; empty when there are none.
+	lastWords() string
+}
+
+// conn is an mcp.Connection to a server. Beyond what its wire does it
 //   - skips what is no message, and answers to requests that nobody waits for;
-//   - keeps the results of data-bearing methods as they came (see take);
+//   - keeps the results of data-bearing methods as they came, and the errors that are no server's (see settle);
 //   - answers the SDK's server/discover itself from the probe that was made before, and lets no initialize through to
 //     a modern server, nor a modern server's request through to the SDK.
 type conn struct {
 	name string
 	log  *log.Logger
-	proc *process
+	wire wire
 
-	frames chan jsonrpc.Message // from the pump to Read
+	frames chan jsonrpc.Message // from the wire to Read
 	inject chan jsonrpc.Message // our own answers to the SDK
 	probed chan *answer         // the server's answer to the probe
 	ended  chan struct{}        // closed when there is no more output, after endErr was set
 	endErr error
+	ending sync.Once
 	closed chan struct{} // closed when shutting down begins
-	gone   chan struct{} // closed when nothing is left of the process
+	gone   chan struct{} // closed when nothing is left of the wire
 	once   sync.Once
 
 	modern   atomic.Bool
+	asking   asking
 	discover json.RawMessage // what the SDK is told of a modern server; set before the SDK has the conn
 
-	wlock chan struct{} // held by the one who writes
-	rest  []byte        // the end of a message whose writer gave up; guarded by wlock
-
 	mu      sync.Mutex
-	pending map[int64]string // methods of requests without an answer
+	pending map[string]*call // requests without an answer, by their id as JSON
 	kept    map[string]json.RawMessage
 	cache   cache
+	failed  map[string]error // by ticket
+	secret  string           // in the tickets of failed
+	retries map[string]retry
 	junkAt  time.Time
 	junked  int
+}
+
+// call is a request without an answer.
+type call struct {
+	method string
+	own    chan *answer // where the answer goes if the request is not the SDK's
 }
 
 var _ mcp.Connection = (*conn)(nil)
@@ -73,58 +101,25 @@ type transport struct{ c *conn }
 
 func (t transport) Connect(context.Context) (mcp.Connection, error) { return t.c, nil }
 
-// dial starts a server and reads what it says.
-func dial(ctx context.Context, s Server, o Options) (*conn, error) {
-	p, err := start(ctx, s, o)
-	if err != nil {
-		return nil, err
-	}
-	c := &conn{
-		name: s.Name, log: o.Log, proc: p,
+func newConn(s Server, o Options) *conn {
+	return &conn{
+		name: s.Name, log: o.Log,
 		frames: make(chan jsonrpc.Message), inject: make(chan jsonrpc.Message, 1), probed: make(chan *answer, 1),
 		ended: make(chan struct{}), closed: make(chan struct{}), gone: make(chan struct{}),
-		wlock: make(chan struct{}, 1), pending: map[int64]string{}, kept: map[string]json.RawMessage{},
-	}
-	go c.pump()
-	return c, nil
-}
-
-// pump reads the server's output until it ends.
-func (c *conn) pump() {
-	in := newLines(c.proc.stdout, maxLine)
-	for {
-		line, err := in.next()
-		var long *tooLong
-		switch {
-		case errors.As(err, &long):
-			c.overlong(long)
-			continue
-		case err != nil:
-			c.endErr = c.explainEnd(err)
-			close(c.ended)
-			_ = c.Close() // the rest of its group must not stay behind
-			return
-		}
-		if !c.line(line) {
-			c.endErr = fmt.Errorf("server %s was closed: %w", c.name, ErrClosed)
-			close(c.ended)
-			return
-		}
+		pending: map[string]*call{}, kept: map[string]json.RawMessage{}, failed: map[string]error{},
+		retries: map[string]retry{}, secret: rand.Text(),
 	}
 }
 
-// explainEnd says how the server ended, unless it is us who ended it.
-func (c *conn) explainEnd(err error) error {
-	select {
-	case <-c.closed:
-		return fmt.Errorf("server %s was closed: %w", c.name, ErrClosed)
-	default:
-	}
-	if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) {
-		c.log.Warn("server output cannot be read", "server", c.name, "err", err)
-	}
-	return fmt.Errorf("server %s %s: %w", c.name, c.proc.ended(), ErrEnded)
+// end says that nothing more comes from the server. The first reason counts.
+func (c *conn) end(err error) {
+	c.ending.Do(func() {
+		c.endErr = err
+		close(c.ended)
+	})
 }
+
+func (c *conn) wasClosed() error { return fmt.Errorf("server %s was closed: %w", c.name, ErrClosed) }
 
 // cause is why the connection is of no more use, or nil.
 func (c *conn) cause() error {
@@ -135,7 +130,7 @@ func (c *conn) cause() error {
 	}
 	select {
 	case <-c.closed:
-		return fmt.Errorf("server %s was closed: %w", c.name, ErrClosed)
+		return c.wasClosed()
 	default:
 		return nil
 	}
@@ -174,19 +169,54 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if isReq && req.Method == methodCancelled && !c.forget(req.Params) {
 		return nil
 	}
+	var m message
+	if isReq && req.IsCall() {
+		id, ok := req.ID.Raw().(int64)
+		if !ok {
+			return fmt.Errorf("a request to server %s has the id %v, which is no number", c.name, req.ID.Raw())
+		}
+		m.id = strconv.FormatInt(id, 10)
+		params, err := c.amend(req.Params)
+		if err != nil {
+			return err
+		}
+		req = &jsonrpc.Request{ID: req.ID, Method: req.Method, Params: params}
+		msg = req
+	}
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return fmt.Errorf("encoding a message to server %s: %w", c.name, err)
 	}
-	if isReq && req.IsCall() {
-		data = bytes.Replace(data, []byte(`"cursor":"`+emptyCursor+`"`), []byte(`"cursor":""`), 1)
-		if id, ok := req.ID.Raw().(int64); ok {
-			c.mu.Lock()
-			c.pending[id] = req.Method
-			c.mu.Unlock()
-		}
+	m.data = data
+	if isReq {
+		m.method, m.params = req.Method, req.Params
 	}
-	return c.send(ctx, data)
+	if m.id != "" {
+		c.expect(m.id, &call{method: m.method})
+	}
+	return c.wire.send(ctx, m)
+}
+
+// expect begins the wait for an answer.
+func (c *conn) expect(id string, w *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending[id] = w
+}
+
+// drop ends the wait for an answer.
+func (c *conn) drop(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, id)
+}
+
+// waiting says whether an answer is still waited for.
+func (c *conn) waiting(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.pending[id]
+	return ok
 }
 
 // forget ends the wait for a cancelled request and says whether the server should hear of it.
@@ -197,54 +227,14 @@ func (c *conn) forget(params json.RawMessage) bool {
 	if json.Unmarshal(params, &p) != nil {
 		return false
 	}
+	id := strconv.FormatInt(p.ID, 10)
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	method, waiting := c.pending[p.ID]
-	delete(c.pending, p.ID)
-	delete(c.kept, strconv.FormatInt(p.ID, 10))
-	return waiting && method != methodInitialize
-}
-
-// send writes one message. When ctx ends first, what is missing of the message goes out before the next one, so that
-// the server never sees half a line.
-func (c *conn) send(ctx context.Context, data []byte) error {
-	select {
-	case c.wlock <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.closed:
-		return fmt.Errorf("server %s was closed: %w", c.name, ErrClosed)
-	}
-	defer func() { <-c.wlock }()
-	before := len(c.rest)
-	out := append(append(c.rest, data...), '\n')
-	c.rest = nil
-	fired := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		_ = c.proc.stdin.SetWriteDeadline(time.Unix(1, 0))
-		close(fired)
-	})
-	n, err := c.proc.stdin.Write(out)
-	if !stop() {
-		<-fired
-		_ = c.proc.stdin.SetWriteDeadline(time.Time{})
-	}
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		if n > before {
-			before = len(out) // part of it is out, so all of it must go
-		}
-		c.rest = bytes.Clone(out[n:before])
-		return ctx.Err()
-	}
-	select {
-	case <-c.ended: // that says more
-		return c.endErr
-	case <-time.After(2 * waitLast):
-	}
-	return fmt.Errorf("writing to server %s: %w", c.name, err)
+	w, waiting := c.pending[id]
+	delete(c.pending, id)
+	delete(c.kept, id)
+	delete(c.failed, id+"/"+c.secret)
+	c.mu.Unlock()
+	return c.wire.abandon(id) && waiting && w.method != methodInitialize
 }
 
 // redeem gives the bytes behind a ticket, once.
@@ -256,24 +246,32 @@ func (c *conn) redeem(ticket string) (json.RawMessage, bool) {
 	return raw, ok
 }
 
+// failure gives the error behind the data of an error that the SDK has passed on, if it was ours.
+func (c *conn) failure(data json.RawMessage) error {
+	var d map[string]string
+	if json.Unmarshal(data, &d) != nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.failed[d[ticketKey]]
+	delete(c.failed, d[ticketKey])
+	return err
+}
+
 // Close is mcp.Connection's. It begins the shutdown and returns at once; gone is closed when it is done.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
 		go func() {
-			c.proc.stop()
-			select {
-			case <-c.proc.exited:
-				<-c.ended
-			default: // the pump goes when the kernel lets the process go
-			}
+			c.wire.stop()
 			close(c.gone)
 		}()
 	})
 	return nil
 }
 
-// SessionID is mcp.Connection's. stdio has no sessions.
+// SessionID is mcp.Connection's. What there is of sessions is the wire's business.
 func (c *conn) SessionID() string { return "" }
 
 // junk logs what is skipped, once a second at most.

@@ -17,7 +17,8 @@
 // A Client is one connection; when its server ends, it has ended too. A [Host] keeps the servers of a session: it starts
 // them side by side and again when they end, and offers tools that live on from one process to the next.
 //
-// An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit.
+// An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit. Server.Allow and Deny
+// choose among a server's tools; those left out are never listed, so they cannot be called.
 //
 // Results of lists and of resources/read are kept for their ttlMs, those of legacy lists until list_changed if the server
 // has promised to tell; what was asked for before a change, or after the person was asked for input, is not kept. A cache

@@ -60,21 +60,14 @@ func (c *conn) probe(ctx context.Context, o Options, wait time.Duration) (findin
 
 // ask sends server/discover and waits for what comes of it. Without an answer, the finding says why.
 func (c *conn) ask(ctx context.Context, o Options, wait time.Duration) (*answer, finding, error) {
-	request, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": json.RawMessage(probeID), "method": methodDiscover,
-		"params": map[string]any{"_meta": map[string]any{
-			mcp.MetaKeyProtocolVersion:    modernVersion,
-			mcp.MetaKeyClientInfo:         implementation(o),
-			mcp.MetaKeyClientCapabilities: struct{}{},
-		}},
-	})
+	request, err := probeMessage(o)
 	if err != nil {
-		return nil, foundExit, fmt.Errorf("encoding the probe: %w", err)
+		return nil, foundExit, err
 	}
 	limit, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	// A server that does not read any more may still have said something, or will end; see what comes.
-	if err := c.send(limit, request); err != nil {
+	if err := c.wire.send(limit, request); err != nil {
 		c.log.Debug("probe not sent", "server", c.name, "err", err)
 	}
 	select {
@@ -88,6 +81,25 @@ func (c *conn) ask(ctx context.Context, o Options, wait time.Duration) (*answer,
 		}
 		return nil, foundSilence, nil
 	}
+}
+
+// probeMessage is our own server/discover.
+func probeMessage(o Options) (message, error) {
+	params, err := json.Marshal(map[string]any{"_meta": map[string]any{
+		mcp.MetaKeyProtocolVersion:    modernVersion,
+		mcp.MetaKeyClientInfo:         implementation(o),
+		mcp.MetaKeyClientCapabilities: probeCapabilities(o),
+	}})
+	if err != nil {
+		return message{}, fmt.Errorf("encoding the probe: %w", err)
+	}
+	return ownRequest(probeID, methodDiscover, params), nil
+}
+
+// ownRequest makes a request of our own. The id and the params are JSON.
+func ownRequest(id, method string, params json.RawMessage) message {
+	data := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params)
+	return message{data: data, id: id, method: method, params: params}
 }
 
 // discovered is what conn passes on of a discover result.
@@ -244,9 +256,10 @@ func (c *conn) handshake(ctx context.Context, o Options) (*conn, *mcp.ClientSess
 		version = modernVersion
 	}
 	client := mcp.NewClient(implementation(o), &mcp.ClientOptions{
-		Capabilities:   &mcp.ClientCapabilities{},
+		Capabilities:   capabilities(o),
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
+	client.AddReceivingMiddleware(c.questions(o.Elicit))
 	if err := listenable(client); err != nil {
 		c.discard()
 		return nil, nil, err

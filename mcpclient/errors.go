@@ -17,6 +17,12 @@ var (
 	ErrClosed = errors.New("the connection is closed")
 	// ErrTimeout means that the server took too long.
 	ErrTimeout = errors.New("no answer in time")
+	// ErrLost means that a request was sent and its answer did not arrive.
+	ErrLost = errors.New("the connection broke before the answer came, and whether the call took effect is not known")
+	// ErrAuth means that a server at a URL does not let this client in.
+	ErrAuth = errors.New("the server wants authorization")
+	// ErrUnreachable means that a server at a URL could not be asked: nothing was sent.
+	ErrUnreachable = errors.New("it cannot be reached")
 	// ErrVersion means that client and server have no version of the protocol in common.
 	ErrVersion = errors.New("no version of MCP in common")
 	// ErrInput means that the server asked for input, which this client did not say it could give.
@@ -48,13 +54,18 @@ func (e *RPCError) Error() string {
 func explain(ctx context.Context, c *conn, err error) error {
 	var rpc *jsonrpc.Error
 	cause := c.cause()
+	if errors.As(err, &rpc) {
+		if own := c.failure(rpc.Data); own != nil {
+			return own
+		}
+	}
 	switch {
-	case errors.As(err, &rpc):
+	case rpc != nil:
 		return &RPCError{Server: c.name, Code: rpc.Code, Message: rpc.Message, Data: rpc.Data}
 	case errors.Is(cause, ErrEnded):
 		return cause
 	case errors.Is(context.Cause(ctx), errSetup):
-		return fmt.Errorf("server %s: %w: %w%s", c.name, errSetup, ErrTimeout, c.proc.lastWords())
+		return fmt.Errorf("server %s: %w: %w%s", c.name, errSetup, ErrTimeout, c.wire.lastWords())
 	case errors.Is(context.Cause(ctx), ErrTimeout):
 		return fmt.Errorf("server %s: %w; the call was cancelled, and whether it took effect is not known",
 			c.name, ErrTimeout)

@@ -20,14 +20,16 @@ type frame struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// answer is the answer to a request: a result or an error.
+// answer is the answer to a request: a result, the server's error, or ours.
 type answer struct {
 	result json.RawMessage
 	err    *jsonrpc.Error
+	own    error // why there is neither
 }
 
-// line handles one line of output. It is false when the connection was closed meanwhile.
-func (c *conn) line(line []byte) bool {
+// incoming handles one line of output, or one body or event. asked is the id of the request that it came for, empty
+// where that cannot be told. It is false when the connection was closed meanwhile.
+func (c *conn) incoming(line []byte, asked string) bool {
 	line = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(line), []byte("\xef\xbb\xbf")))
 	if len(line) == 0 {
 		return true
@@ -39,23 +41,23 @@ func (c *conn) line(line []byte) bool {
 			return true
 		}
 		for _, one := range batch {
-			if !c.message(one) {
+			if !c.message(one, asked) {
 				return false
 			}
 		}
 		return true
 	}
-	return c.message(line)
+	return c.message(line, asked)
 }
 
-func (c *conn) message(raw []byte) bool {
+func (c *conn) message(raw []byte, asked string) bool {
 	var f frame
 	if raw[0] != '{' || json.Unmarshal(raw, &f) != nil || f.Version != "2.0" {
 		c.junk("it is no JSON-RPC message", raw)
 		return true
 	}
 	if f.Method == nil {
-		return c.response(&f, raw)
+		return c.response(&f, raw, asked)
 	}
 	id, ok := requestID(f.ID)
 	switch {
@@ -68,6 +70,9 @@ func (c *conn) message(raw []byte) bool {
 	}
 	if !id.IsValid() {
 		c.cache.note(*f.Method, f.Params)
+	}
+	if *f.Method == methodElicit && id.IsValid() {
+		f.Params = wrapQuestion(f.Params)
 	}
 	return c.deliver(&jsonrpc.Request{ID: id, Method: *f.Method, Params: f.Params})
 }
@@ -98,30 +103,30 @@ func (c *conn) deliver(m jsonrpc.Message) bool {
 }
 
 // response finds the request that a response answers.
-func (c *conn) response(f *frame, raw []byte) bool {
+func (c *conn) response(f *frame, raw []byte, asked string) bool {
 	a := f.answer()
-	switch id := string(bytes.TrimSpace(f.ID)); id {
-	case probeID:
-		c.gotProbe(a, raw)
-		return true
-	case "", "null":
+	id := string(bytes.TrimSpace(f.ID))
+	if id == "" || id == "null" {
 		// The server could not read a request of ours. Where only one is open, it is that one.
 		if a.err == nil {
 			c.junk("a response has no id", raw)
 			return true
 		}
-		if only, ok := c.onlyPending(); ok {
-			return c.settle(only, a)
+		if id = asked; id == "" {
+			id, _ = c.onlyPending()
 		}
-		c.gotProbe(a, raw)
-		return true
-	default:
-		n, err := strconv.ParseInt(id, 10, 64)
-		if err != nil || !c.settle(n, a) {
-			c.junk("it answers no request of ours", raw)
+		if id == "" {
+			id = probeID
 		}
-		return !isClosed(c.closed)
 	}
+	switch {
+	case c.settle(id, a):
+	case id == probeID:
+		c.gotProbe(a, raw)
+	default:
+		c.junk("it answers no request of ours", raw)
+	}
+	return !isClosed(c.closed)
 }
 
 func isClosed(ch <-chan struct{}) bool {
@@ -133,13 +138,17 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-func (c *conn) onlyPending() (int64, bool) {
+// onlyPending is the only request of the SDK's without an answer.
+func (c *conn) onlyPending() (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id := range c.pending {
-		return id, len(c.pending) == 1
+	if len(c.pending) != 1 {
+		return "", false
 	}
-	return 0, false
+	for id := range c.pending {
+		return id, true
+	}
+	return "", false
 }
 
 // gotProbe keeps the first answer to the probe.
@@ -151,32 +160,63 @@ func (c *conn) gotProbe(a *answer, raw []byte) {
 	}
 }
 
-// settle hands an answer to the SDK, if somebody waits for it. The results of data-bearing methods stay here, and a
-// ticket goes in their place.
-func (c *conn) settle(id int64, a *answer) bool {
+// settle hands an answer to who waits for it, if somebody does. For the SDK, the results of data-bearing methods stay
+// here, as do errors that are not the server's, and a ticket goes in their place.
+func (c *conn) settle(id string, a *answer) bool {
 	c.mu.Lock()
-	method, waiting := c.pending[id]
-	delete(c.pending, id)
+	w, waiting := c.pending[id]
 	if !waiting {
 		c.mu.Unlock()
 		return false
 	}
-	result := a.result
-	if a.err == nil && bearsData(method) {
-		ticket := strconv.FormatInt(id, 10)
-		c.kept[ticket] = result
-		result = json.RawMessage(fmt.Sprintf(`{"content":[],"_meta":{%q:%q}}`, ticketKey, ticket))
+	delete(c.pending, id)
+	if w.own != nil {
+		c.mu.Unlock()
+		w.own <- a // it has room for the only answer
+		return true
 	}
 	c.mu.Unlock()
-	sid, err := jsonrpc.MakeID(float64(id))
+	number, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return false
 	}
-	r := &jsonrpc.Response{ID: sid, Result: result}
-	if a.err != nil {
-		r = &jsonrpc.Response{ID: sid, Error: a.err}
+	sid, err := jsonrpc.MakeID(float64(number))
+	if err != nil {
+		return false
+	}
+	r := &jsonrpc.Response{ID: sid}
+	switch {
+	case a.own != nil:
+		r.Error = c.keepError(id, a.own)
+	case a.err != nil:
+		r.Error = a.err
+	default:
+		r.Result = c.keepResult(id, w.method, c.wire.learn(w.method, a.result))
 	}
 	return c.deliver(r)
+}
+
+// keepResult keeps the result of a data-bearing method and gives what the SDK gets in its place.
+func (c *conn) keepResult(id, method string, result json.RawMessage) json.RawMessage {
+	if !bearsData(method) {
+		return result
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept[id] = result
+	return json.RawMessage(fmt.Sprintf(`{"content":[],"_meta":{%q:%q}}`, ticketKey, id))
+}
+
+// keepError keeps an error that is not the server's. Its ticket has a secret, so that no server can hand in one.
+func (c *conn) keepError(id string, err error) *jsonrpc.Error {
+	ticket := id + "/" + c.secret
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed[ticket] = err
+	return &jsonrpc.Error{
+		Code: jsonrpc.CodeInternalError, Message: err.Error(),
+		Data: json.RawMessage(fmt.Sprintf(`{%q:%q}`, ticketKey, ticket)),
+	}
 }
 
 func bearsData(method string) bool {
@@ -217,15 +257,17 @@ func (f *frame) answer() *answer {
 
 var idAtEnd = regexp.MustCompile(`"id"\s*:\s*([0-9]+)\s*\}\s*$`)
 
-// overlong fails the one call that a line too long has answered.
-func (c *conn) overlong(t *tooLong) {
+// overlong fails the one call that a line too long has answered; asked is as for incoming.
+func (c *conn) overlong(t *tooLong, asked string) {
 	c.junk(fmt.Sprintf("a line of %d bytes is longer than the limit of %d", t.size, maxLine), t.head)
 	id, ok := idAtHead(t.head)
 	if !ok {
 		if m := idAtEnd.FindSubmatch(t.tail); m != nil {
-			n, err := strconv.ParseInt(string(m[1]), 10, 64)
-			id, ok = n, err == nil
+			id, ok = string(m[1]), true
 		}
+	}
+	if !ok {
+		id, ok = asked, asked != ""
 	}
 	if !ok {
 		id, ok = c.onlyPending()
@@ -239,27 +281,27 @@ func (c *conn) overlong(t *tooLong) {
 }
 
 // idAtHead finds the id among the first members of a message whose end is missing.
-func idAtHead(head []byte) (int64, bool) {
+func idAtHead(head []byte) (string, bool) {
 	d := json.NewDecoder(bytes.NewReader(head))
 	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return 0, false
+		return "", false
 	}
 	for {
 		key, err := d.Token()
 		if err != nil {
-			return 0, false
+			return "", false
 		}
 		value, err := d.Token()
 		if err != nil {
-			return 0, false
+			return "", false
 		}
 		if n, isNum := value.(json.Number); isNum && key == "id" {
-			id, err := n.Int64()
-			return id, err == nil
+			_, err := n.Int64()
+			return n.String(), err == nil
 		}
 		if _, nested := value.(json.Delim); nested {
-			return 0, false
+			return "", false
 		}
 	}
 }

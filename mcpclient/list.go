@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +126,8 @@ func (c *Client) warnOnce(message string, details ...any) {
 }
 
 // Tools lists the server's tools, all pages of them, in its order. A tool that cannot be used is left out, with a
-// warning in the log; the rest work. A server without tools gives none. A list that still holds is not asked for again.
+// warning in the log; the rest work. One that Server.Allow and Deny leave out is left out silently. A server without
+// tools gives none. A list that still holds is not asked for again.
 func (c *Client) Tools(ctx context.Context) ([]loop.Tool, error) {
 	entries, err := c.list(ctx, listing{"tools", ChangedTools, func(ctx context.Context, cursor string) (mcp.Meta, error) {
 		r, err := c.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
@@ -144,6 +146,9 @@ func (c *Client) Tools(ctx context.Context) ([]loop.Tool, error) {
 	var tools []loop.Tool
 	names := map[string]bool{}
 	for _, raw := range entries {
+		if !c.server.offers(toolName(raw)) {
+			continue
+		}
 		t, err := c.tool(raw)
 		if err == nil && names[t.spec.Name] {
 			err = errors.New("another tool has its name")
@@ -158,14 +163,19 @@ func (c *Client) Tools(ctx context.Context) ([]loop.Tool, error) {
 	return tools, nil
 }
 
-func nameOf(raw json.RawMessage) string {
+// toolName is the name in an entry of tools/list; empty where there is none to be read.
+func toolName(raw json.RawMessage) string {
 	var t struct {
 		Name string `json:"name"`
 	}
 	if json.Unmarshal(raw, &t) != nil {
-		return "?"
+		return ""
 	}
-	return printable(t.Name, 128)
+	return t.Name
+}
+
+func nameOf(raw json.RawMessage) string {
+	return cmp.Or(printable(toolName(raw), 128), "?")
 }
 
 // Resource describes a resource, without its content.

@@ -37,10 +37,10 @@ func realName(r *jsonrpc.Request) *jsonrpc.Request {
 }
 
 const (
-	maxFollowed  = 20 // resources whose changes the server is asked to tell of
-	listenPause  = time.Second
-	longestPause = 5 * time.Minute
-	listenLong   = time.Minute // a subscription that has lasted so long did work
+	maxFollowed   = 20 // resources whose changes the server is asked to tell of
+	listenPause   = time.Second
+	longestListen = 5 * time.Minute
+	listenLong    = time.Minute // a subscription that has lasted so long did work
 )
 
 // listeners hear of changes at a server. There is one for the lists, and one for each resource that was read, so that a
@@ -143,7 +143,7 @@ func (c *Client) hear(ctx context.Context, want *mcp.NotificationSubscriptions) 
 		if c.news.pause(ctx, pause) != nil {
 			return
 		}
-		pause = min(2*pause, longestPause)
+		pause = min(2*pause, longestListen)
 	}
 }
 
@@ -169,16 +169,4 @@ func changesOf(n *mcp.NotificationSubscriptions) []Change {
 func (c *Client) subscribe(ctx context.Context, want *mcp.NotificationSubscriptions) error {
 	_, err := mcp.CallCustomMethod[listenParams, listenResult](ctx, c.session, listenAlias, &mcp.SubscriptionsListenParams{Notifications: want})
 	return err
-}
-
-// pauseFor waits, unless ctx ends first.
-func pauseFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -108,8 +108,8 @@ func (c *Client) Prompt(ctx context.Context, name string, args map[string]string
 	if err := c.checkPrompt(ctx, name, args); err != nil {
 		return nil, fmt.Errorf("getting the prompt %s: %w", printable(name, 128), err)
 	}
-	raw, err := c.request(ctx, func(ctx context.Context) (mcp.Meta, error) {
-		r, err := c.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args})
+	raw, err := c.rounds(ctx, true, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
+		r, err := c.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args, Meta: meta})
 		if err != nil {
 			return nil, err
 		}

@@ -275,13 +275,12 @@ func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","method":"x","id":"a"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		o, _ := logged()
-		c := &conn{
-			name: "shop", log: o.Log, probed: make(chan *answer, 1), closed: make(chan struct{}),
-			pending: map[int64]string{1: "tools/call"}, kept: map[string]json.RawMessage{},
-		}
+		c := newConn(Server{Name: "shop"}, o)
+		c.wire = &pipe{conn: c}
+		c.expect("1", &call{method: "tools/call"})
 		close(c.closed) // nobody takes what is delivered
-		c.line(bytes.Clone(line))
-		c.overlong(&tooLong{size: len(line), head: line, tail: line})
+		c.incoming(bytes.Clone(line), "")
+		c.overlong(&tooLong{size: len(line), head: line, tail: line}, "")
 		require.LessOrEqual(t, len(c.kept), 1)
 	})
 }

@@ -52,9 +52,9 @@ func (c *Client) contents(ctx context.Context, uri string) (json.RawMessage, err
 	}
 	age := c.conn.cache.age(ChangedResource)
 	rounds := 0
-	raw, err := c.request(ctx, func(ctx context.Context) (mcp.Meta, error) {
+	raw, err := c.rounds(ctx, true, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
 		rounds++
-		r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+		r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri, Meta: meta})
 		if err != nil {
 			return nil, err
 		}

@@ -274,18 +274,16 @@ func TestServerThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	c := &conn{
-		name: "shop", proc: &process{stdin: w}, wlock: make(chan struct{}, 1),
-		ended: make(chan struct{}), closed: make(chan struct{}),
-	}
+	c := newConn(Server{Name: "shop"}, Options{}.withDefaults())
+	p := &pipe{conn: c, proc: &process{stdin: w}, wlock: make(chan struct{}, 1)}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	big := strings.Repeat("x", 1<<20)
-	require.ErrorIs(t, c.send(ctx, []byte(big)), context.DeadlineExceeded)
-	require.ErrorIs(t, c.send(ctx, []byte("never begun")), context.DeadlineExceeded)
+	require.ErrorIs(t, p.send(ctx, message{data: []byte(big)}), context.DeadlineExceeded)
+	require.ErrorIs(t, p.send(ctx, message{data: []byte("never begun")}), context.DeadlineExceeded)
 	sent := make(chan error)
 	go func() {
-		err := c.send(context.WithoutCancel(ctx), []byte("next"))
+		err := p.send(context.WithoutCancel(ctx), message{data: []byte("next")})
 		_ = w.Close()
 		sent <- err
 	}()

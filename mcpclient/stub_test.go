@@ -444,7 +444,8 @@ func (s *stub) call(r *request) (code int, stop bool) {
 	case "ask":
 		s.raw(`{"jsonrpc":"2.0","id":77,"method":"ping"}` + "\n")
 		s.raw(`{"jsonrpc":"2.0","id":78,"method":"elicitation/create","params":{"message":"size?"}}` + "\n")
-		s.result(r.ID, `{"resultType":"input_required","inputRequests":{},"requestState":"s"}`)
+		s.result(r.ID, `{"resultType":"input_required","requestState":"s","inputRequests":{`+
+			`"size":{"method":"elicitation/create","params":{"message":"size?"}}}}`)
 	default:
 		s.fail(r.ID, -32602, "unknown tool: "+r.Params.Name, "")
 	}

@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/cartagent/cartagent/loop"
 )
 
@@ -147,23 +145,16 @@ func (t *Tool) title(args json.RawMessage) string {
 // Run is loop.Tool's. What the tool itself calls a failure is a failed result; that the server does not answer, or
 // refuses the call, is an error.
 func (t *Tool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Result, error) {
-	params := &mcp.CallToolParams{Name: t.name, Arguments: j.Call.Args}
+	params := CallParams{
+		Name: t.name, Args: j.Call.Args, Meta: map[string]any{}, Safe: t.spec.ReadOnly || t.spec.Keyed && j.Key != "",
+	}
 	if j.Key != "" {
-		params.Meta = mcp.Meta{keyMeta: j.Key}
+		params.Meta[keyMeta] = j.Key
 	}
 	for name, value := range j.Trace {
-		if params.Meta == nil {
-			params.Meta = mcp.Meta{}
-		}
 		params.Meta[name] = value
 	}
-	raw, err := t.client.request(ctx, func(ctx context.Context) (mcp.Meta, error) {
-		r, err := t.client.session.CallTool(ctx, params)
-		if err != nil {
-			return nil, err
-		}
-		return r.Meta, nil
-	})
+	raw, err := t.client.run(ctx, params)
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("calling %s: %w", t.name, err)
 	}

@@ -25,7 +25,7 @@ func Instructions(configDir, cwd string) (text string, notes []string) {
 	if configDir != "" {
 		g.folder(configDir, ".", true)
 	}
-	root := gitRoot(cwd)
+	root := GitRoot(cwd)
 	for _, dir := range between(root, cwd) {
 		g.folder(root, dir, false)
 	}
@@ -44,7 +44,7 @@ func NestedInstructions(cwd, path string) (text string, notes []string) {
 		return "", nil
 	}
 	var above, g gatherer
-	root := gitRoot(cwd)
+	root := GitRoot(cwd)
 	for _, dir := range between(root, cwd) {
 		above.folder(root, dir, false)
 	}
@@ -55,8 +55,8 @@ func NestedInstructions(cwd, path string) (text string, notes []string) {
 	return g.out.String(), g.notes
 }
 
-// gitRoot is the nearest folder at or above cwd that has a .git, else cwd.
-func gitRoot(cwd string) string {
+// GitRoot is the nearest folder at or above cwd that has a .git, else cwd.
+func GitRoot(cwd string) string {
 	for dir := filepath.Clean(cwd); ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return dir

@@ -41,7 +41,7 @@ that an editor or a harness launches. Logs go to stderr (CARTAGENT_LOG=debug for
 func addAgentFlags(cmd *cobra.Command, f *flags) {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model, as provider/name (default $CARTAGENT_MODEL)")
 	cmd.Flags().BoolVar(&f.bypass, "allow-bypass", false, "offer the mode in which nothing asks for permission")
-	cmd.Flags().StringVar(&f.mcpConfig, "mcp-config", "", "a file with more MCP servers: {\"mcpServers\": {…}}")
+	cmd.Flags().StringVar(&f.mcpConfig, "mcp-config", "", "a file with more MCP servers: {\"mcpServers\": {…}}; they replace those of the same name")
 }
 
 func serveACP(ctx context.Context, c console, f flags) error {

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,28 +16,19 @@ import (
 
 // config is everything that a command can be told: flags over environment over file over defaults. It is read once.
 type config struct {
-	Model string                `json:"model,omitempty"`
-	MCP   map[string]serverSpec `json:"mcpServers,omitempty"`
-	Rules loop.Rules            `json:"permissions,omitempty"`
+	Model string
+	MCP   map[string]serverSpec // ready to be connected
+	Rules loop.Rules
 	// Models says what is not known of models by themselves, by provider/name.
-	Models map[string]modelSpec `json:"models,omitempty"`
+	Models map[string]modelSpec
 
 	dir, state string
+	env        func(string) string
 	envKeys    map[string]credentials // by provider, as is keys
 	keys       map[string]credentials // those of the environment, else the stored ones
 	notes      []string               // what the person should know about what was read
 	pace       time.Duration          // of the offline model
 	chosen     bool                   // somebody named the model
-}
-
-// serverSpec is an MCP server in the field's usual shape.
-type serverSpec struct {
-	Type    string            `json:"type,omitempty"`
-	Command string            `json:"command"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	Timeout string            `json:"timeout,omitempty"`
-	Trusted bool              `json:"trusted,omitempty"`
 }
 
 // modelSpec is what a person can say of a model. Window is in tokens.
@@ -76,6 +64,7 @@ type flags struct {
 func loadConfig(env func(string) string, f flags) (*config, error) {
 	c := &config{
 		dir:     configDir(env),
+		env:     env,
 		state:   cmp.Or(env("CARTAGENT_STATE_DIR"), xdg(env, "XDG_STATE_HOME", ".local", "state")),
 		envKeys: envKeys(env),
 	}
@@ -87,17 +76,12 @@ func loadConfig(env func(string) string, f flags) (*config, error) {
 	}
 	c.keys = inForce(c.envKeys, stored)
 	if c.dir != "" { // without a home there is no configuration: never the one of the folder that it runs in
-		errs = append(errs, readJSON(filepath.Join(c.dir, "config.json"), c, true))
+		errs = append(errs, readDocument(filepath.Join(c.dir, configName), true, func(d *document, raw json.RawMessage) { c.read(d, raw, env) }))
 	}
 	if f.mcpConfig != "" {
-		var extra struct {
-			MCP map[string]serverSpec `json:"mcpServers"`
-		}
-		errs = append(errs, readJSON(f.mcpConfig, &extra, false))
-		if len(extra.MCP) > 0 && c.MCP == nil {
-			c.MCP = make(map[string]serverSpec)
-		}
-		maps.Copy(c.MCP, extra.MCP)
+		errs = append(errs, readDocument(f.mcpConfig, false, func(d *document, raw json.RawMessage) {
+			d.object("", raw, fields{"mcpServers": func(p string, raw json.RawMessage) { c.addServers(d, p, raw, env) }})
+		}))
 	}
 	if p := env("CARTAGENT_BARISTA_PACE"); p != "" {
 		var err error
@@ -110,11 +94,57 @@ func loadConfig(env func(string) string, f flags) (*config, error) {
 	if !c.chosen {
 		c.Model = defaultModel(c.keys)
 	}
-	errs = append(errs, c.validate())
+	errs = append(errs, checkModel(c.Model))
 	if err := errors.Join(errs...); err != nil {
 		return nil, usageError(err)
 	}
 	return c, nil
+}
+
+// configName is the file in the configuration folder.
+const configName = "config.json"
+
+// read takes in what config.json says.
+func (c *config) read(d *document, raw json.RawMessage, env func(string) string) {
+	d.object("", raw, fields{
+		"model":       func(p string, raw json.RawMessage) { c.Model = d.text(p, raw) },
+		"mcpServers":  func(p string, raw json.RawMessage) { c.addServers(d, p, raw, env) },
+		"permissions": func(p string, raw json.RawMessage) { c.Rules = d.rules(p, raw) },
+		"models": func(p string, raw json.RawMessage) {
+			c.Models = make(map[string]modelSpec)
+			d.each(p, raw, func(name, p string, raw json.RawMessage) { c.Models[name] = strictly[modelSpec](d, p, raw) })
+		},
+	})
+}
+
+// addServers puts servers in place of those of the same name.
+func (c *config) addServers(d *document, path string, raw json.RawMessage, env func(string) string) {
+	if c.MCP == nil {
+		c.MCP = make(map[string]serverSpec)
+	}
+	added := d.servers(path, raw)
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		spec := added[name]
+		if !spec.wrong {
+			at := below(path, name)
+			spec = spec.ready(env, func(key string, err error) { d.wrong(at+"."+key, "%w", err) })
+		}
+		c.MCP[name] = spec
+	}
+}
+
+// rules reads rules of permission and tries their examples.
+func (d *document) rules(path string, raw json.RawMessage) loop.Rules {
+	var out loop.Rules
+	before := len(d.errs)
+	d.list(path, raw, func(_ int, path string, raw json.RawMessage) { out = append(out, strictly[loop.Rule](d, path, raw)) })
+	if len(d.errs) > before {
+		return nil
+	}
+	if err := out.Check(); err != nil {
+		d.wrong(path, "%w", err)
+	}
+	return out
 }
 
 func configDir(env func(string) string) string {
@@ -145,105 +175,17 @@ func defaultModel(keys map[string]credentials) string {
 	return offlineModel
 }
 
-func (c *config) validate() error {
-	var errs []error
-	provider, name, ok := strings.Cut(c.Model, "/")
+// checkModel says what is wrong with the name of a model.
+func checkModel(model string) error {
+	provider, name, ok := strings.Cut(model, "/")
 	switch {
 	case !ok || name == "":
-		errs = append(errs, fmt.Errorf("the model %q is not of the form provider/name: use %s, %s/NAME or %s/NAME",
-			c.Model, offlineModel, "anthropic", "openai"))
+		return fmt.Errorf("the model %q is not of the form provider/name: use %s, %s/NAME or %s/NAME",
+			model, offlineModel, "anthropic", "openai")
 	case !slices.Contains([]string{"anthropic", "openai", "barista"}, provider):
-		errs = append(errs, fmt.Errorf("there is no provider %q (for the model %q): use anthropic, openai or barista", provider, c.Model))
-	case provider == "barista" && c.Model != offlineModel:
-		errs = append(errs, fmt.Errorf("there is no model %q: the offline one is %s", c.Model, offlineModel))
-	}
-	for name, s := range c.MCP {
-		if s.Type != "" && s.Type != "stdio" {
-			errs = append(errs, fmt.Errorf("mcpServers.%s: type %q is not supported; only servers with a command are", name, s.Type))
-		} else if s.Command == "" {
-			errs = append(errs, fmt.Errorf("mcpServers.%s: it has no command", name))
-		}
-		if _, err := s.timeout(); err != nil {
-			errs = append(errs, fmt.Errorf("mcpServers.%s: %w", name, err))
-		}
-	}
-	if err := c.Rules.Check(); err != nil {
-		errs = append(errs, fmt.Errorf("permissions: %w", err))
-	}
-	return errors.Join(errs...)
-}
-
-func (s serverSpec) timeout() (time.Duration, error) {
-	if s.Timeout == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(s.Timeout)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("timeout %q: use a duration such as 60s", s.Timeout)
-	}
-	return d, nil
-}
-
-// readJSON reads a file into v. Keys that v does not have are refused, and the error names the nearest that it has.
-func readJSON(file string, v any, optional bool) error {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) && optional {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the configuration: %w", err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return fmt.Errorf("%s: %s", file, explain(err))
-	}
-	if dec.More() {
-		return fmt.Errorf("%s: there is more than one JSON value in it", file)
+		return fmt.Errorf("there is no provider %q (for the model %q): use anthropic, openai or barista", provider, model)
+	case provider == "barista" && model != offlineModel:
+		return fmt.Errorf("there is no model %q: the offline one is %s", model, offlineModel)
 	}
 	return nil
-}
-
-// explain makes a decoder's error a sentence for the person who wrote the file.
-func explain(err error) string {
-	var wrongType *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &wrongType):
-		return fmt.Sprintf("%s must not be a %s", cmp.Or(wrongType.Field, "the file"), wrongType.Value)
-	case errors.As(err, &syntax):
-		return fmt.Sprintf("it is not valid JSON at byte %d: %v", syntax.Offset, err)
-	}
-	key, found := strings.CutPrefix(err.Error(), "json: unknown field ")
-	if !found {
-		return err.Error()
-	}
-	key = strings.Trim(key, `"`)
-	known := []string{
-		"model", "mcpServers", "permissions", "models", "window", "command", "args", "env", "type", "timeout", "trusted",
-		"tool", "prefix", "exact", "verdict", "why", "match", "miss",
-	}
-	nearest := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(key, a), distance(key, b)) })
-	return fmt.Sprintf("the key %q is not known (did you mean %q?)", key, nearest)
-}
-
-// distance is the edit distance of two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

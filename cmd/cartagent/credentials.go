@@ -255,45 +255,16 @@ func (f keyFile) remove() (bool, error) {
 }
 
 // target is the file itself, where the path is a link to it.
-func (f keyFile) target() string {
-	if target, err := filepath.EvalSymlinks(f.path); err == nil {
-		return target
-	}
-	return f.path
-}
+func (f keyFile) target() string { return linked(f.path) }
 
 // write puts the file in place as a whole, readable by its owner alone from the first byte on.
-func (f keyFile) write(all entries) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("storing the keys: %w", err)
-		}
-	}()
+func (f keyFile) write(all entries) error {
 	data, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	target := f.target()
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(filepath.Dir(target), keyFileName+".*.tmp") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(data, '\n'))
 	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), target)
+		err = replaceFile(f.target(), keyFileName, append(data, '\n'))
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	if folder, openErr := os.Open(filepath.Dir(target)); openErr == nil {
-		_ = folder.Sync() // the name survives a power failure; not every system can do this for a folder
-		_ = folder.Close()
+		return fmt.Errorf("storing the keys: %w", err)
 	}
 	return nil
 }

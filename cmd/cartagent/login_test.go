@@ -344,7 +344,7 @@ func TestLoginModels(t *testing.T) {
 	dir := t.TempDir()
 	file := keyFileIn(dir)
 	p, _ := testProgram(t, map[string]string{"CARTAGENT_CONFIG_DIR": dir})
-	first := func() string { return p.models.offered("")[0].ID }
+	first := func() string { return p.models.offered("", "")[0].ID }
 	assert.Equal(t, offlineModel, first())
 	_, err := p.models.get("openai/a", "")
 	require.EqualError(t, err, "OpenAI needs a key: run `cartagent login`, or set OPENAI_API_KEY, or choose another model.")

@@ -95,11 +95,15 @@ const asItIs = "default"
 // thinkers are the models that take a level of thought.
 var thinkers = regexp.MustCompile(`^(anthropic/claude-[a-z]+-[5-9]|anthropic/claude-opus-4-[5-9]|openai/(gpt-[5-9]|o[1-9]))`)
 
-// offered are the models that a session can choose: the configured one first, the one that it has chosen before, then
-// one of each provider that has a key, and the offline one.
-func (m *models) offered(chosen string) []agent.Model {
+// offered are the models that a session can choose: first the one that its project names, if it does, then the
+// configured one, the one that it has chosen before, one of each provider that has a key, and the offline one.
+func (m *models) offered(first, chosen string) []agent.Model {
 	keys := m.ring.now()
-	names := []string{m.start(keys)}
+	var names []string
+	if first != "" {
+		names = append(names, first)
+	}
+	names = append(names, m.start(keys))
 	if provider, _, _ := strings.Cut(chosen, "/"); keys[provider].key != "" {
 		names = append(names, chosen)
 	}

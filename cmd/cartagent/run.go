@@ -81,10 +81,14 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 	if err != nil {
 		return err
 	}
-	sayModel(c, cfg)
 	p := newProgram(cfg, logger)
-	p.bypass = f.bypass
+	p.bypass, p.tell = f.bypass, c.tell
 	p.patience = 15 * time.Second // there is no second turn that a late server could join
+	if project := cfg.projectIn(cwd); project.model != "" && !cfg.chosen {
+		c.tell("using " + project.model + ", as " + shown(project.modelFrom) + " says; choose another with CARTAGENT_MODEL or --model")
+	} else {
+		sayModel(c, cfg)
+	}
 	defer p.close()
 
 	agentEnd, clientEnd := acp.Pipe()

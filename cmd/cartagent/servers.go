@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
 	"github.com/cartagent/cartagent/loop"
 	"github.com/cartagent/cartagent/mcpclient"
@@ -119,33 +117,4 @@ func (s *servers) commands() []agent.SlashCommand {
 		})
 	}
 	return out
-}
-
-// wanted lists the servers to connect, in a stable order, and those that cannot be.
-func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []agent.Server) {
-	for _, name := range slices.Sorted(maps.Keys(p.cfg.MCP)) {
-		spec := p.cfg.MCP[name]
-		timeout, _ := spec.timeout() // checked when it was read
-		wanted = append(wanted, mcpclient.Server{
-			Name: name, Command: spec.Command, Args: spec.Args, Env: spec.Env,
-			Dir: s.Roots[0], Timeout: timeout, Trusted: spec.Trusted,
-		})
-	}
-	for _, server := range s.Servers {
-		switch v := server.(type) {
-		case acp.MCPServerStdio:
-			env := make(map[string]string, len(v.Env))
-			for _, e := range v.Env {
-				env[e.Name] = e.Value
-			}
-			wanted = append(wanted, mcpclient.Server{Name: v.Name, Command: v.Command, Args: v.Args, Env: env, Dir: s.Roots[0]})
-		case acp.MCPServerHTTP:
-			refused = append(refused, agent.Server{Name: v.Name, State: string(mcpclient.PhaseFailed), Why: "servers over HTTP are not supported"})
-		case acp.MCPServerSSE:
-			refused = append(refused, agent.Server{Name: v.Name, State: string(mcpclient.PhaseFailed), Why: "servers over HTTP are not supported"})
-		case acp.RawMCPServer:
-			refused = append(refused, agent.Server{Name: "of type " + v.Type, State: string(mcpclient.PhaseFailed), Why: "only servers with a command are supported"})
-		}
-	}
-	return wanted, refused
 }

@@ -73,5 +73,5 @@ func TestC005TheEndInMidTurn(t *testing.T) {
 	log, err := os.ReadFile(filepath.Join(p.home, "state", "sessions", session+".jsonl"))
 	require.NoError(t, err)
 	assert.Equal(t, byte('\n'), log[len(log)-1])
-	assert.Contains(t, string(log), `"kind":"Cancelled"`)
+	assert.Contains(t, string(log), `"kind":"Interrupted"`)
 }

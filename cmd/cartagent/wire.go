@@ -34,7 +34,8 @@ type program struct {
 	store  func() (session.Store, error)
 	own    func() (string, error) // this program's path, to start the cart with
 	now    func() time.Time
-	bypass bool // the mode in which nothing asks is offered
+	bypass bool         // the mode in which nothing asks is offered
+	tell   func(string) // says something to the person, where no client does
 	// patience is how long a session's first turn waits for MCP servers that are slow to start.
 	patience time.Duration
 	freed    func()
@@ -42,6 +43,7 @@ type program struct {
 
 func newProgram(cfg *config, logger *log.Logger) *program {
 	p := &program{cfg: cfg, log: logger, own: ownCommand, now: time.Now, patience: 5 * time.Second, freed: func() {}}
+	p.tell = func(text string) { logger.Warn("configuration", "note", text) }
 	for _, n := range cfg.notes {
 		logger.Warn("configuration", "note", n)
 	}
@@ -101,17 +103,26 @@ func (p *program) options() agent.Options {
 		Log:    p.log,
 		Store:  sessionStore{p.store},
 		Open:   p.open,
-		Models: p.models.offered,
+		Models: func(cwd, chosen string) []agent.Model { return p.models.offered(p.modelOf(cwd), chosen) },
 		Check: func(model string) error {
 			_, err := p.models.get(model, "")
 			return err
 		},
 		Commands: p.skillCommands,
+		MCP:      acp.MCPCapabilities{HTTP: true, SSE: true},
 		Logout:   p.forget,
 		Bypass:   p.bypass,
 		NewID:    func() acp.SessionID { return acp.SessionID(session.NewID()) },
 		Now:      p.now,
 	}
+}
+
+// modelOf is the model that the project in a folder names, as far as the person has left that open; else empty.
+func (p *program) modelOf(cwd string) string {
+	if cwd == "" || p.cfg.chosen {
+		return ""
+	}
+	return p.cfg.projectIn(cwd).model
 }
 
 // open makes what a session works with.
@@ -127,14 +138,19 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	for _, problem := range problems {
 		p.log.Warn("skill", "problem", problem.String())
 	}
+	project := p.cfg.projectIn(s.Roots[0])
 	servers := p.connect(ctx, s)
 	kit := &agent.Kit{
 		Model: p.models.get, Servers: servers.states, Commands: servers.commands, Changed: servers.host.Changed(),
 		Resource: servers.resource,
 		// The offline model brings its cart, and needs no other tools than a cart's.
 		Fits:   func(model string) bool { return (model == offlineModel) == (s.Model == offlineModel) },
-		System: strings.TrimSpace(systemPrompt), Rules: p.cfg.Rules,
+		System: strings.TrimSpace(systemPrompt), Rules: append(slices.Clip(p.cfg.Rules), project.rules...),
 		Close: func() error { return errors.Join(servers.host.Close(), space.Close()) },
+	}
+	for _, o := range project.off {
+		kit.Off = append(kit.Off, agent.Off{What: "The project's " + o.file.name, Why: o.why})
+		p.tell("the project's " + o.file.name + " is off: " + o.why)
 	}
 	options := tools.Options{Workspace: space}
 	if files := s.Files(space); files != agent.Files(space) { // else the tools read the disk by themselves, long files too

@@ -1,0 +1,100 @@
+package loop
+
+import "slices"
+
+// interrupted leaves a turn whose runner is gone. Whatever could be open after a crash is in the log, so this is the
+// same whether a process notes it as it ends or another one when it loads the session.
+func (m *machine) interrupted() {
+	switch m.s.phase {
+	case idle, interrupted:
+		return
+	case summarizing:
+		m.endCompaction(CompactionCancelled)
+		return
+	case asking:
+		m.keepPartial()
+		m.end(StopCancelled)
+		return
+	case calling:
+	}
+	for i, sl := range m.s.slots {
+		switch sl.stage {
+		case settled, deciding, doubtful:
+		case answering:
+			if sl.question.Fleeting {
+				m.settle(i, Failed("", "Interrupted while it waited for an answer; who asked is gone. It may have taken effect in part: "+
+					"check before doing it again."))
+				continue
+			}
+			m.emit(ToolInterrupted{CallID: sl.call.ID})
+		case running:
+			m.edit(i, func(sl *slot) { sl.stage, sl.doubt = doubtful, true })
+			m.emit(ToolInterrupted{CallID: sl.call.ID})
+		case waiting, previewing, held, intending:
+			if sl.doubt {
+				m.edit(i, func(sl *slot) { sl.stage = doubtful })
+				continue
+			}
+			m.settle(i, Failed("", "Interrupted before it ran."))
+		}
+	}
+	if m.allSettled() {
+		m.addResults()
+		m.addQueued()
+		m.end(StopCancelled)
+		return
+	}
+	m.s.phase = interrupted
+	m.tellTitle()
+	m.do(EndTurn{Reason: StopCancelled})
+}
+
+func (m *machine) allSettled() bool {
+	return !slices.ContainsFunc(m.s.slots, func(sl slot) bool { return sl.stage != settled })
+}
+
+// resume comes back to the calls of the turn that was interrupted. What the person was asked is asked again, by the rules
+// as they are now. A call in doubt runs again where that does no more than running it once; about any other the person is
+// asked.
+func (m *machine) resume() {
+	m.s.phase = calling
+	for i, sl := range m.s.slots {
+		switch sl.stage {
+		case deciding:
+			m.edit(i, func(sl *slot) { sl.stage, sl.options = held, nil })
+		case answering:
+			m.do(AskForm{Call: sl.call, Question: sl.question})
+		case doubtful:
+			if sl.spec.ReadOnly || sl.spec.Keyed && sl.key != "" {
+				m.edit(i, func(sl *slot) { sl.stage = running })
+				m.run(i)
+				continue
+			}
+			m.edit(i, func(sl *slot) { sl.stage = held })
+		case waiting, previewing, held, intending, running, settled:
+		}
+	}
+	m.advance()
+}
+
+const (
+	maybeDone = "It was running when the agent ended, and may have taken effect. Run it again?"
+	inDoubt   = "Interrupted while it was running, and not run again: whether it took effect is unknown. Check before doing it again."
+)
+
+// askAgain puts a call in doubt to the person. No rule speaks for it: what it would do may be done.
+func (m *machine) askAgain(i int) {
+	options := []Option{{Kind: AllowOnce, Name: "Run it again"}, {Kind: RejectOnce, Name: "Leave it"}}
+	m.edit(i, func(sl *slot) { sl.stage, sl.options = deciding, options })
+	sl := m.s.slots[i]
+	preview := sl.preview
+	preview.Title, preview.Caution = "May be done already: "+titleOr(preview.Title, sl.call.Tool), maybeDone
+	m.do(AskUser{Call: sl.call, Preview: preview, Options: slices.Clone(options)})
+}
+
+func titleOr(title, tool string) string {
+	if title == "" {
+		return tool
+	}
+	return title
+}

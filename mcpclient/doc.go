@@ -32,8 +32,8 @@
 // came.
 //
 // Limits of this version:
-//   - stdio only; no HTTP, no OAuth, no progress.
-//   - No elicitation, sampling or roots are declared, so a server must not ask; if one does, the call fails and says so.
+//   - No progress, no tasks: a result of the type task is an error.
+//   - Sampling and roots are not declared. A modern server that asks for them fails the call.
 //   - A prompt becomes part of one message of the user; the other roles in it are named in words. ACP has no completion for
 //     the arguments of slash commands, so values are named where one is missing or refused.
 //   - A subscription is acknowledged with what the server grants; that is not held against what was asked, nor are

@@ -29,7 +29,8 @@ func allowed() map[string][]string {
 		"mcpclient/oauth": {
 			logger, "github.com/modelcontextprotocol/go-sdk", "golang.org/x/oauth2", "github.com/golang-jwt/jwt/v5", "golang.org/x/sys",
 		},
-		"llm":                  {"loop", logger},
+		"llm":                  {"loop", "llm/schema", logger},
+		"llm/schema":           {},
 		"llm/scripted":         {"loop"},
 		"llm/barista":          {"loop"},
 		"llm/anthropic":        {"loop", "llm", logger, "github.com/anthropics/anthropic-sdk-go"},

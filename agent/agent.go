@@ -129,6 +129,9 @@ type Kit struct {
 	Off []Off
 	// Changed has something to receive after Tools, Commands or Servers have changed. May be nil.
 	Changed <-chan struct{}
+	// Resource reads what the person names in a prompt as @server:uri. It is nil without an error where the session has no
+	// such server, or the server no such resource: then the words are just words. May be nil.
+	Resource func(ctx context.Context, server, uri string) (loop.Blocks, error)
 	// Fits says whether the kit serves another model as well; nil: any.
 	Fits  func(model string) bool
 	Close func() error

@@ -250,7 +250,7 @@ func (s *session) permissions(ctx context.Context, kit *Kit, c typedCommand) (st
 	if len(added) > 0 {
 		b.WriteString("\n\nChosen in this session (`/permissions revoke N` takes one back):\n")
 		for i, r := range added {
-			fmt.Fprintf(&b, "%d. %s\n", i+1, ruleText(r))
+			fmt.Fprintf(&b, "%d. %s%s\n", i+1, ruleText(r), changedText(r, kit.tools()))
 		}
 	}
 	if len(kit.Rules)+len(added) == 0 {
@@ -268,4 +268,14 @@ func ruleText(r loop.Rule) string {
 		}
 	}
 	return text
+}
+
+// changedText says that a rule holds no more, since its tool is another by now.
+func changedText(r loop.Rule, tools []loop.Tool) string {
+	for _, t := range tools {
+		if what := r.Changed(t.Spec()); what != "" {
+			return " (not in force: the tool has changed since, " + what + ")"
+		}
+	}
+	return ""
 }

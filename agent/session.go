@@ -225,7 +225,14 @@ func (s *session) turn(ctx context.Context, prompt loop.Prompted) (loop.StopReas
 		}
 		return loop.StopEndTurn, nil
 	}
-	prompt.Context = extra
+	err = s.attend(ctx, func() error {
+		named, err := mentioned(ctx, kit, prompt.Content)
+		prompt.Context = append(slices.Clip(extra), named...)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
 	return s.run(ctx, kit, prompt)
 }
 

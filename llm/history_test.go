@@ -168,22 +168,6 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-func TestSchema(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		``:                                    `{"type":"object","properties":{}}`,
-		`null`:                                `{"type":"object","properties":{}}`,
-		`{}`:                                  `{"type":"object","properties":{}}`,
-		`{"type":"object"}`:                   `{"properties":{},"type":"object"}`,
-		`{"properties":{"a":{}}}`:             `{"type":"object","properties":{"a":{}}}`,
-		`{"type":"object","properties":null}`: `{"type":"object","properties":null}`,
-		`{"z":1,"type":"object","properties":{"b":{},"a":{}}}`: `{"z":1,"type":"object","properties":{"b":{},"a":{}}}`,
-		`{"broken"`: `{"type":"object","properties":{}}`,
-	} {
-		assert.Equal(t, want, string(llm.Schema(json.RawMessage(in))), in)
-	}
-}
-
 func TestToolName(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "cart__add_item", llm.ToolName("cart__add_item"))

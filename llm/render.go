@@ -142,27 +142,3 @@ func Object(raw json.RawMessage) json.RawMessage {
 	}
 	return json.RawMessage("{}")
 }
-
-// Schema returns a tool's schema with the two keys that providers insist on: a type, and properties.
-func Schema(raw json.RawMessage) json.RawMessage {
-	obj := Object(raw)
-	var has struct {
-		Type       json.RawMessage `json:"type"`
-		Properties json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(obj, &has) != nil || has.Type != nil && has.Properties != nil {
-		return obj
-	}
-	var add []string
-	if has.Type == nil {
-		add = append(add, `"type":"object"`)
-	}
-	if has.Properties == nil {
-		add = append(add, `"properties":{}`)
-	}
-	if rest := bytes.TrimSpace(obj[1:]); rest[0] != '}' {
-		add = append(add, string(rest))
-		return json.RawMessage("{" + strings.Join(add, ","))
-	}
-	return json.RawMessage("{" + strings.Join(add, ",") + "}")
-}

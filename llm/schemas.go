@@ -2,30 +2,43 @@ package llm
 
 import (
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 
+	"github.com/cartagent/cartagent/llm/schema"
 	"github.com/cartagent/cartagent/loop"
 )
 
-// Schemas remembers what Schema made of the latest list of tools, since a session sends the same list again and again.
-// The zero value remembers nothing yet. It may be used from any goroutine.
+// ToolText is what a provider is told of a tool.
+type ToolText struct {
+	Description string
+	Schema      json.RawMessage
+}
+
+// Schemas makes what a provider is told of tools, and remembers it for the latest list, since a session sends the same
+// list again and again. The zero value remembers nothing yet. It may be used from any goroutine.
 type Schemas struct {
-	last atomic.Pointer[schemas]
+	Rules schema.Rules // what the provider takes
+	last  atomic.Pointer[schemas]
 }
 
 type schemas struct {
 	tools []loop.Spec
-	made  []json.RawMessage
+	made  []ToolText
 }
 
-// Of is the schema of each tool, as Schema gives it. tools must not change afterwards.
-func (s *Schemas) Of(tools []loop.Spec) []json.RawMessage {
+// Of is what there is to tell of each tool. tools must not change afterwards.
+func (s *Schemas) Of(tools []loop.Spec) []ToolText {
 	if last := s.last.Load(); last != nil && sameList(last.tools, tools) {
 		return last.made
 	}
-	made := make([]json.RawMessage, len(tools))
+	made := make([]ToolText, len(tools))
 	for i, t := range tools {
-		made[i] = Schema(t.Schema)
+		it := schema.Normalize(t.Schema, s.Rules)
+		made[i] = ToolText{Description: strings.TrimSpace(t.Description + "\n\n" + it.Note), Schema: it.JSON}
+		if it.Note == "" {
+			made[i].Description = t.Description
+		}
 	}
 	s.last.Store(&schemas{tools: tools, made: made})
 	return made

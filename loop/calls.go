@@ -134,7 +134,7 @@ func (m *machine) decideHeld() bool {
 			busy = true
 			opts := m.s.Rules().optionsFor(sl.spec, sl.preview)
 			m.edit(i, func(sl *slot) { sl.stage, sl.options = deciding, opts })
-			m.do(AskUser{Call: sl.call, Preview: sl.preview, Options: slices.Clone(opts)})
+			m.do(AskUser{Call: sl.call, Preview: m.s.warned(sl.spec, sl.preview), Options: slices.Clone(opts)})
 		}
 	}
 	return false
@@ -217,7 +217,7 @@ func (m *machine) answer(i int, o Outcome) {
 	sl := m.s.slots[i]
 	switch o {
 	case AllowAlways:
-		m.s.added = slices.Concat(m.s.added, alwaysRules(sl.spec, sl.preview, Allow))
+		m.s.added = replace(m.s.added, sl.spec, alwaysRules(sl.spec, sl.preview, Allow))
 	case RejectAlways:
 		m.s.added = slices.Concat(m.s.added, alwaysRules(sl.spec, sl.preview, Deny))
 	case AllowOnce, RejectOnce, Dismissed, Unavailable:

@@ -44,10 +44,11 @@ func everyInput() []Input {
 			Specs: []Spec{{
 				Name: "n", Title: "t", Description: "d", Schema: json.RawMessage(`{}`), Kind: KindEdit,
 				ReadOnly: true, Parallel: true, Keyed: true, Default: Deny,
+				Fingerprint: Fingerprint{Description: "d", Schema: "s", Hints: "h"},
 			}, {Name: "m", Schema: json.RawMessage(`true`)}},
 			Rules: Rules{
 				{Tool: "*", Prefix: []string{"a"}, Exact: true, Verdict: Allow, Why: "w", Match: []string{"a"}, Miss: []string{"b"}},
-				{Tool: "n", Verdict: Ask},
+				{Tool: "n", Verdict: Ask, Fingerprint: Fingerprint{Hints: "h"}},
 				{Tool: "n", Verdict: Deny},
 			},
 			Limits: Limits{Requests: 1, Repeats: 2}, System: "s",

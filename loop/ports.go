@@ -69,6 +69,8 @@ type Spec struct {
 	Keyed bool `json:"keyed,omitempty"`
 	// Default applies where no rule matches. The zero value is Ask.
 	Default Verdict `json:"default,omitzero"`
+	// Fingerprint is zero for tools that are the same wherever this program is. Others can be changed by who has them.
+	Fingerprint Fingerprint `json:"fingerprint,omitzero"`
 }
 
 // Location is a place in a file that a call touches. Path is absolute, Line 1-based and zero when there is none.

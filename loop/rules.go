@@ -65,6 +65,8 @@ type Rule struct {
 	Exact   bool     `json:"exact,omitempty"`
 	Verdict Verdict  `json:"verdict"`
 	Why     string   `json:"why,omitempty"`
+	// Fingerprint is that of the tool which an always-answer allowed; zero in the configuration.
+	Fingerprint Fingerprint `json:"fingerprint,omitzero"`
 	// Match and Miss are subjects, words separated by spaces, that the rule must and must not match. Check tries them.
 	Match []string `json:"match,omitempty"`
 	Miss  []string `json:"miss,omitempty"`
@@ -127,7 +129,7 @@ func (r Rules) Decide(spec Spec, p Preview) (Verdict, string) {
 func (r Rules) judge(spec Spec, s Subject) (Verdict, string) {
 	verdict, why, found := Allow, "", false
 	for _, rule := range r {
-		if rule.Tool != spec.Name && rule.Tool != "*" {
+		if rule.Tool != spec.Name && rule.Tool != "*" || !rule.holds(spec) {
 			continue
 		}
 		hit := rule.matches(s.Words)
@@ -196,13 +198,17 @@ func alwaysRules(spec Spec, p Preview, v Verdict) Rules {
 	if scopeOf(spec, p) == "" {
 		return nil
 	}
-	why := "you chose so in this session"
+	rule := Rule{Tool: spec.Name, Exact: true, Verdict: v, Why: "you chose so in this session"}
+	if v == Allow {
+		rule.Fingerprint = spec.Fingerprint
+	}
 	if len(p.Subjects) == 0 {
-		return Rules{{Tool: spec.Name, Exact: true, Verdict: v, Why: why}}
+		return Rules{rule}
 	}
 	rules := make(Rules, 0, len(p.Subjects))
 	for _, s := range p.Subjects {
-		rules = append(rules, Rule{Tool: spec.Name, Prefix: s.Words, Exact: true, Verdict: v, Why: why})
+		rule.Prefix = s.Words
+		rules = append(rules, rule)
 	}
 	return rules
 }

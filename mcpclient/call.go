@@ -86,6 +86,7 @@ func (c *Client) caller(p CallParams) sender {
 			return got, err
 		}
 		c.log.Info("server misses headers; its tools are listed again", "server", c.server.Name, "tool", p.Name)
+		c.conn.cache.drop(Change{Kind: ChangedTools})
 		if _, listErr := c.Tools(ctx); listErr != nil {
 			return nil, errors.Join(err, listErr)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +46,10 @@ type Options struct {
 	Probe   time.Duration // how long server/discover may stay unanswered; DefaultProbe when zero
 	Environ []string      // the environment that servers get a part of; that of this process when nil
 	Version string        // of this program, for servers that want to know
+	// Changed hears of changes at the server: of its lists where it tells of them, and of resources that were read. It is
+	// called from where the server's messages are read, so it must return soon and call no method of the client.
+	Changed func(Change)
+	Now     func() time.Time // what time results are kept by; time.Now when nil
 	// Elicit puts the questions of servers to the person. Without it they are told that nobody can be asked, unless Asks is
 	// set.
 	Elicit ElicitFunc
@@ -55,7 +60,8 @@ type Options struct {
 	// is not asked about. It is called once for each Connect.
 	Authorize func(s Server) auth.OAuthHandler
 
-	asking *asking // of the conns that one Connect tries
+	asking *asking                                    // of the conns that one Connect tries
+	pause  func(context.Context, time.Duration) error // before a subscription is opened again
 }
 
 // The times that hold where none are set.
@@ -79,6 +85,9 @@ func (o Options) withDefaults() Options {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
+	if o.pause == nil {
+		o.pause = sleep
+	}
 	if o.Version == "" {
 		o.Version = "dev"
 	}
@@ -96,6 +105,10 @@ type Client struct {
 	conn    *conn
 	session *mcp.ClientSession
 	known   atomic.Pointer[map[string]Prompt] // by name, of the last list; never changed once stored
+	news    listeners
+
+	toldMu sync.Mutex
+	told   map[string]bool // warnings about lists
 }
 
 // Connect starts a server, or reaches the one at its URL, and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a
@@ -122,6 +135,9 @@ func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	if c.conn, c.session, err = reach(ctx, s, o); err != nil {
 		return nil, fmt.Errorf("connecting to MCP server %s: %w", s.Name, err)
 	}
+	c.news.pause = o.pause
+	c.conn.cache.configure(o.Now, o.Changed)
+	c.listen() //nolint:contextcheck // until the client is closed
 	return c, nil
 }
 
@@ -152,10 +168,12 @@ func (c *Client) Err() error { return c.conn.cause() }
 // the server ends with its input, after 4 s at most where it must be killed. At a URL it ends the session, if there is
 // one, which may take 2 s.
 func (c *Client) Close() error {
+	wait := c.news.close()
 	_ = c.conn.Close()
 	err := c.session.Close()
 	<-c.conn.gone
 	c.talks.group.Wait()
+	wait()
 	if err != nil {
 		return fmt.Errorf("closing server %s: %w", c.server.Name, err)
 	}

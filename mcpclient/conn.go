@@ -80,6 +80,7 @@ type conn struct {
 	mu      sync.Mutex
 	pending map[string]*call // requests without an answer, by their id as JSON
 	kept    map[string]json.RawMessage
+	cache   cache
 	failed  map[string]error // by ticket
 	secret  string           // in the tickets of failed
 	retries map[string]retry
@@ -157,6 +158,10 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 // Write is mcp.Connection's.
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	req, isReq := msg.(*jsonrpc.Request)
+	if isReq {
+		req = realName(req)
+		msg = req
+	}
 	if isReq && req.Method == methodDiscover && c.modern.Load() {
 		c.inject <- &jsonrpc.Response{ID: req.ID, Result: c.discover}
 		return nil

@@ -60,16 +60,27 @@
 // An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit. Server.Allow and Deny
 // choose among a server's tools; those left out are never listed, so they cannot be called.
 //
+// Results of lists and of resources/read are kept for their ttlMs, those of legacy lists until list_changed if the server
+// has promised to tell; what was asked for before a change, or after the person was asked for input, is not kept. A cache
+// belongs to one client, and so to one authorization: cacheScope makes no difference. Changes are heard of by
+// subscriptions/listen, or as legacy servers send them, and by resources/subscribe for what was read; a subscription that
+// ends is opened again, and what it may have missed counts as changed.
+//
+// A schema of arguments that refers to something outside of itself, refers to itself without end, or that no object fits
+// makes its tool unusable: it is left out, with a warning. An output schema like that is only not used. A result that does
+// not fit its tool's output schema, or lacks structured content, is a failed one that says so and shows all the same what
+// came.
+//
 // # Limits of this version
 //
-//   - No subscriptions, no progress, no output schemas, no tasks: a result of the type task is an error.
+//   - No progress, no tasks: a result of the type task is an error.
 //   - Sampling and roots are not declared. A modern server that asks for them fails the call.
 //   - A legacy server's error -32042 (a page must be opened first) is shown as the error that it is.
 //   - A server over Streamable HTTP never counts as ended: each call finds out anew.
-//   - Lists are fetched when asked for, never cached; ttlMs and cacheScope are ignored. Only what the last lists said of the
-//     arguments of prompts, and of the headers of tools, is kept.
-//   - A prompt becomes part of one message of the user; the other roles in it are named in words. Values of arguments
-//     are not completed.
+//   - A prompt becomes part of one message of the user; the other roles in it are named in words. ACP has no completion for
+//     the arguments of slash commands, so values are named where one is missing or refused.
+//   - A subscription is acknowledged with what the server grants; that is not held against what was asked, nor are
+//     notifications by their subscriptionId. What nobody tells of holds for its ttlMs.
 //   - Children die with this process on Linux (the server itself, not what it has started, if this process is killed
 //     by SIGKILL; those see the end of their input). Elsewhere a killed process leaves them to see that end too.
 //   - A cursor that is empty is a cursor like any other; a cursor that comes twice ends the list, with a warning.

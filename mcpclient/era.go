@@ -260,6 +260,10 @@ func (c *conn) handshake(ctx context.Context, o Options) (*conn, *mcp.ClientSess
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
 	client.AddReceivingMiddleware(c.questions(o.Elicit))
+	if err := listenable(client); err != nil {
+		c.discard()
+		return nil, nil, err
+	}
 	session, err := client.Connect(ctx, transport{c}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		return c, session, nil

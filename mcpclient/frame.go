@@ -68,6 +68,9 @@ func (c *conn) message(raw []byte, asked string) bool {
 		c.junk("a modern server must not send requests", raw)
 		return true
 	}
+	if !id.IsValid() {
+		c.cache.note(*f.Method, f.Params)
+	}
 	if *f.Method == methodElicit && id.IsValid() {
 		f.Params = wrapQuestion(f.Params)
 	}
@@ -218,7 +221,8 @@ func (c *conn) keepError(id string, err error) *jsonrpc.Error {
 
 func bearsData(method string) bool {
 	switch method {
-	case "tools/list", "tools/call", "resources/list", "resources/read", "prompts/list", "prompts/get":
+	case "tools/list", "tools/call", "resources/list", "resources/read", "prompts/list", "prompts/get",
+		"resources/templates/list", "completion/complete":
 		return true
 	}
 	return false

@@ -88,7 +88,7 @@ func (h *Host) Add(servers ...Server) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range servers {
-		l := &link{host: h, server: s, state: State{Name: s.Name, Phase: PhaseConnecting}}
+		l := &link{host: h, server: s, news: make(chan struct{}, 1), state: State{Name: s.Name, Phase: PhaseConnecting}}
 		h.links = append(h.links, l)
 		h.group.Go(l.run)
 	}

@@ -206,3 +206,61 @@ func TestAServerComesBackWithOtherTools(t *testing.T) {
 	_, err = preview("gone", `{}`)
 	require.ErrorContains(t, err, "the MCP server shop has no tool gone any more")
 }
+
+// A list that the server changes is read again: what is new is offered at the end, and a tool that is no longer what was
+// offered asks the person, with what it says now.
+func TestAServerChangesItsTools(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Caps, s.Listen = `{"tools":{"listChanged":true}}`, []string{"ack"}
+	s.Tools = []string{`{"name":"say","inputSchema":{"type":"object"}}`, `{"name":"quick","description":"old words","inputSchema":{"type":"object"}}`}
+	h := hosted(t, HostOptions{}, s.server(t))
+	require.Len(t, h.Tools(), 2)
+	quick := hostTool(t, h, "quick")
+	p, err := quick.Preview(t.Context(), loop.NewCall("call_1_1", "quick", ""))
+	require.NoError(t, err)
+	assert.Empty(t, p.Caution)
+	assert.Empty(t, p.Display)
+	for len(h.Changed()) > 0 {
+		<-h.Changed()
+	}
+	_, err = hostTool(t, h, "say").Run(t.Context(), job(`{"says":"notifications/tools/list_changed","tools":[`+
+		`{"name":"quick","description":"new words","inputSchema":{"type":"object"}},{"name":"big","inputSchema":{"type":"object"}}]}`), nil)
+	require.NoError(t, err)
+	<-h.Changed()
+	var names []string
+	for _, tool := range h.Tools() {
+		names = append(names, tool.Spec().Name)
+	}
+	assert.Equal(t, []string{"shop__say", "shop__quick", "shop__big"}, names)
+	p, err = quick.Preview(t.Context(), loop.NewCall("call_1_2", "quick", ""))
+	require.NoError(t, err)
+	assert.Contains(t, p.Caution, "description")
+	assert.Equal(t, loop.Blocks{loop.Text{
+		Text: "The server shop has changed this tool since it was listed: its description. It now says: new words",
+	}}, p.Display)
+	_, err = hostTool(t, h, "say").Preview(t.Context(), loop.NewCall("call_1_3", "say", ""))
+	require.ErrorContains(t, err, "has no tool say any more")
+}
+
+// A modern server need not tell: what it says of a tool holds for its time, and is looked at before a call after that.
+func TestAServerChangesItsToolsWithoutAWord(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Dir, s.TTL = t.TempDir(), `,"ttlMs":60000`
+	s.Tools = []string{`{"name":"say","inputSchema":{"type":"object"}}`, `{"name":"quick","inputSchema":{"type":"object"}}`}
+	at := &clock{now: time.Unix(0, 0)}
+	h := hosted(t, HostOptions{Options: Options{Now: at.read}}, s.server(t))
+	quick := hostTool(t, h, "quick")
+	_, err := hostTool(t, h, "say").Run(t.Context(), job(`{"tools":[{"name":"quick","inputSchema":{"type":"object","required":["all"]}}]}`), nil)
+	require.NoError(t, err)
+	p, err := quick.Preview(t.Context(), loop.NewCall("call_1_1", "quick", ""))
+	require.NoError(t, err)
+	assert.Empty(t, p.Caution, "the list still holds")
+	assert.Equal(t, 1, s.sent(t, "tools/list"))
+	at.pass(time.Minute)
+	p, err = quick.Preview(t.Context(), loop.NewCall("call_1_2", "quick", `{"all":1}`))
+	require.NoError(t, err)
+	assert.Contains(t, p.Caution, "arguments")
+	assert.Equal(t, 2, s.sent(t, "tools/list"))
+}

@@ -14,6 +14,7 @@ import (
 type link struct {
 	host   *Host
 	server Server
+	news   chan struct{} // has something once the server has told of another list
 
 	// Guarded by the host's mu:
 	state   State
@@ -32,10 +33,7 @@ func (l *link) run() {
 		var lasted time.Duration
 		if err == nil {
 			began := time.Now()
-			select {
-			case <-c.Done():
-			case <-ctx.Done():
-			}
+			l.stay(ctx, c)
 			lasted, err = time.Since(began), l.server.conceal(c.Err())
 			l.down(c, err)
 		}
@@ -61,21 +59,60 @@ func (l *link) run() {
 	}
 }
 
+// relistPause is how long after a list was read again the next one may be: some servers tell of a change whenever they are
+// asked for one.
+const relistPause = time.Second
+
+// stay keeps up with what a server offers until it ends.
+func (l *link) stay(ctx context.Context, c *Client) {
+	news := l.news
+	var rested <-chan time.Time
+	for {
+		select {
+		case <-news:
+			if err := l.learn(ctx, c); err != nil && ctx.Err() == nil && c.Err() == nil {
+				l.host.o.Log.Warn("mcp server", "server", l.server.Name, "problem", err)
+			}
+			news, rested = nil, time.After(relistPause)
+		case <-rested:
+			news = l.news
+		case <-c.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // connect makes a client and learns what it offers.
 func (l *link) connect(ctx context.Context) (*Client, error) {
-	c, err := Connect(ctx, l.server, l.host.o.Options)
+	o := l.host.o.Options
+	o.Changed = func(ch Change) {
+		if tell := l.host.o.Changed; tell != nil {
+			tell(ch)
+		}
+		if ch.Kind == ChangedTools || ch.Kind == ChangedPrompts {
+			select {
+			case l.news <- struct{}{}:
+			default: // the one before is still to be looked at
+			}
+		}
+	}
+	c, err := Connect(ctx, l.server, o)
 	if err != nil {
 		return nil, err
 	}
-	listed, err := c.Tools(ctx)
-	if err != nil {
+	if err := l.learn(ctx, c); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	tools := make([]*Tool, 0, len(listed))
-	for _, t := range listed {
-		if own, ok := t.(*Tool); ok {
-			tools = append(tools, own)
-		}
+	return c, nil
+}
+
+// learn lists what a server offers, as far as it is not known to hold.
+func (l *link) learn(ctx context.Context, c *Client) error {
+	listed, err := c.Tools(ctx)
+	if err != nil {
+		return err
 	}
 	var prompts []Prompt
 	if c.session.InitializeResult().Capabilities.Prompts != nil { // one that has none need not answer
@@ -83,8 +120,18 @@ func (l *link) connect(ctx context.Context) (*Client, error) {
 			l.host.o.Log.Warn("mcp server", "server", l.server.Name, "problem", err)
 		}
 	}
-	l.up(c, tools, prompts)
-	return c, nil
+	l.up(c, ownTools(listed), prompts)
+	return nil
+}
+
+func ownTools(listed []loop.Tool) []*Tool {
+	tools := make([]*Tool, 0, len(listed))
+	for _, t := range listed {
+		if own, ok := t.(*Tool); ok {
+			tools = append(tools, own)
+		}
+	}
+	return tools
 }
 
 func (l *link) up(c *Client, tools []*Tool, prompts []Prompt) {
@@ -166,7 +213,7 @@ func (r *remoteTool) Spec() loop.Spec { return r.spec }
 
 // Preview is loop.Tool's. A server that is on its way is waited for.
 func (r *remoteTool) Preview(ctx context.Context, c loop.Call) (loop.Preview, error) {
-	t, err := r.current(ctx)
+	t, err := r.latest(ctx)
 	if err != nil {
 		return loop.Preview{}, err
 	}
@@ -175,6 +222,11 @@ func (r *remoteTool) Preview(ctx context.Context, c loop.Call) (loop.Preview, er
 	if err == nil && p.Caution == "" {
 		if what := differences(r.spec, t.spec); what != "" {
 			p.Caution = "the server has changed the tool's " + what + " since it was listed"
+			text := "The server " + r.link.server.Name + " has changed this tool since it was listed: its " + what + "."
+			if what == "description" {
+				text += " It now says: " + printable(t.spec.Title+" "+t.spec.Description, 1000)
+			}
+			p.Display = append(loop.Blocks{loop.Text{Text: text}}, p.Display...)
 		}
 	}
 	return p, err
@@ -190,11 +242,32 @@ func (r *remoteTool) Run(ctx context.Context, j loop.Job, report func(loop.Block
 	return res, r.link.server.conceal(err)
 }
 
+// latest is current by a list that still holds: a modern server has said for how long, and what it says after that may be
+// something else than what the person has seen.
+func (r *remoteTool) latest(ctx context.Context) (*Tool, error) {
+	c, known, err := r.link.await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.Era() == EraModern {
+		limit, cancel := context.WithTimeout(ctx, maxAside)
+		defer cancel()
+		if listed, err := c.Tools(limit); err == nil {
+			known = ownTools(listed)
+		}
+	}
+	return r.among(known)
+}
+
 func (r *remoteTool) current(ctx context.Context) (*Tool, error) {
 	_, tools, err := r.link.await(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return r.among(tools)
+}
+
+func (r *remoteTool) among(tools []*Tool) (*Tool, error) {
 	for _, t := range tools {
 		if t.spec.Name == r.spec.Name {
 			return t, nil
@@ -205,12 +278,12 @@ func (r *remoteTool) current(ctx context.Context) (*Tool, error) {
 
 // differences names what is not the same about two descriptions of a tool.
 func differences(a, b loop.Spec) string {
-	switch {
-	case a.Description != b.Description || a.Title != b.Title:
+	switch was, is := a.Fingerprint, b.Fingerprint; {
+	case was.Description != is.Description:
 		return "description"
-	case string(a.Schema) != string(b.Schema):
+	case was.Schema != is.Schema:
 		return "arguments"
-	case a.ReadOnly != b.ReadOnly || a.Keyed != b.Keyed:
+	case was.Hints != is.Hints, a.Keyed != b.Keyed:
 		return "hints"
 	}
 	return ""

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/cartagent/cartagent/loop"
@@ -28,13 +31,13 @@ type PromptArgument struct {
 // Prompts lists the server's prompts, all pages of them, in its order. One that cannot be asked for by name is left
 // out, with a warning in the log. A server without prompts gives none.
 func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
-	entries, err := c.list(ctx, "prompts", func(ctx context.Context, cursor string) (mcp.Meta, error) {
+	entries, err := c.list(ctx, listing{"prompts", ChangedPrompts, func(ctx context.Context, cursor string) (mcp.Meta, error) {
 		r, err := c.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
 		if err != nil {
 			return nil, err
 		}
 		return r.Meta, nil
-	})
+	}})
 	var rpc *RPCError
 	if errors.As(err, &rpc) && c.session.InitializeResult().Capabilities.Prompts == nil {
 		return nil, nil
@@ -50,7 +53,7 @@ func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
 			err = errors.New("another prompt has its name")
 		}
 		if err != nil {
-			c.log.Warn("prompt left out", "server", c.server.Name, "prompt", nameOf(raw), "err", err)
+			c.warnOnce("prompt left out", "prompt", nameOf(raw), "err", err)
 			continue
 		}
 		known[p.Name] = p
@@ -113,13 +116,37 @@ func (c *Client) Prompt(ctx context.Context, name string, args map[string]string
 		return r.Meta, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("getting the prompt %s: %w", printable(name, 128), err)
+		return nil, fmt.Errorf("getting the prompt %s: %w%s", printable(name, 128), err, c.better(ctx, name, args, err))
 	}
 	blocks, err := decodeMessages(raw)
 	if err != nil {
 		return nil, fmt.Errorf("getting the prompt %s: server %s: %w", printable(name, 128), c.Name(), err)
 	}
 	return blocks, nil
+}
+
+// better names other values for the arguments that a server has refused, where it knows some.
+func (c *Client) better(ctx context.Context, name string, args map[string]string, err error) string {
+	var rpc *RPCError
+	if !errors.As(err, &rpc) || rpc.Code != jsonrpc.CodeInvalidParams {
+		return ""
+	}
+	var text strings.Builder
+	for _, arg := range slices.Sorted(maps.Keys(args)) {
+		others := maps.Clone(args)
+		delete(others, arg)
+		values := c.suggest(ctx, Completion{Prompt: name, Argument: arg, Value: args[arg], Others: others})
+		if values == "" { // nothing begins like that
+			values = c.suggest(ctx, Completion{Prompt: name, Argument: arg, Others: others})
+			if strings.Contains(values, args[arg]) {
+				continue
+			}
+		}
+		if values != "" {
+			text.WriteString("; " + printable(arg, 128) + " can be another" + values)
+		}
+	}
+	return text.String()
 }
 
 // checkPrompt finds the required arguments that are missing. A prompt that is not listed is left to the server.
@@ -140,7 +167,7 @@ func (c *Client) checkPrompt(ctx context.Context, name string, args map[string]s
 	var missing []string
 	for _, a := range p.Arguments {
 		if _, ok := args[a.Name]; !ok && a.Required {
-			missing = append(missing, a.describe())
+			missing = append(missing, a.describe()+c.suggest(ctx, Completion{Prompt: name, Argument: a.Name, Others: args}))
 		}
 	}
 	if len(missing) > 0 {

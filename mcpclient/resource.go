@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,14 +18,9 @@ import (
 )
 
 // ReadResource reads a resource: one block for each part of it, at least one. A resource that is not there is an error.
+// What still holds, as the server has said, is not asked for again.
 func (c *Client) ReadResource(ctx context.Context, uri string) (loop.Blocks, error) {
-	raw, err := c.rounds(ctx, true, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
-		r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri, Meta: meta})
-		if err != nil {
-			return nil, err
-		}
-		return r.Meta, nil
-	})
+	raw, err := c.contents(ctx, uri)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", printable(uri, 200), err)
 	}
@@ -45,6 +42,33 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (loop.Blocks, err
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// contents gives the result of resources/read, as it was kept or as the server has it now.
+func (c *Client) contents(ctx context.Context, uri string) (json.RawMessage, error) {
+	key, about := "resource "+uri, Change{Kind: ChangedResource, URI: uri}
+	if raw, ok := c.conn.cache.get(key); ok {
+		return raw, nil
+	}
+	age := c.conn.cache.age(ChangedResource)
+	rounds := 0
+	raw, err := c.rounds(ctx, true, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
+		rounds++
+		r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri, Meta: meta})
+		if err != nil {
+			return nil, err
+		}
+		return r.Meta, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// What came of a second request may rest on what the person has answered, and is not kept.
+	if ttl, ok := c.holds(about, raw); ok && rounds == 1 {
+		c.conn.cache.put(key, about, raw, age, ttl)
+	}
+	c.follow(uri) //nolint:contextcheck // until the client is closed
+	return raw, nil
 }
 
 // readTool is the tool mcp_read.
@@ -82,20 +106,27 @@ func (t *readTool) find(c loop.Call) (*Client, readArgs, error) {
 		return nil, args, fmt.Errorf("the arguments of mcp_read are server and uri, both strings: %w", err)
 	}
 	clients := t.clients()
-	if client := clients[args.Server]; client != nil {
+	if client := ByName(clients, args.Server); client != nil {
 		return client, args, nil
 	}
 	names := slices.Sorted(maps.Keys(clients))
-	// The model may know the server by its tools only.
-	for _, name := range names {
-		if prefix, _, _ := strings.Cut(ToolName(name, "x"), joint); prefix == args.Server {
-			return clients[name], args, nil
-		}
-	}
 	if len(names) == 0 {
 		return nil, args, errors.New("no MCP server is connected")
 	}
 	return nil, args, fmt.Errorf("no MCP server is called %.100q; there are: %s", args.Server, strings.Join(names, ", "))
+}
+
+// ByName finds a server by its name, or by what stands before "__" in the names of its tools; nil where there is none.
+func ByName(clients map[string]*Client, name string) *Client {
+	if client := clients[name]; client != nil {
+		return client
+	}
+	for _, other := range slices.Sorted(maps.Keys(clients)) {
+		if prefix, _, _ := strings.Cut(ToolName(other, "x"), joint); prefix == name {
+			return clients[other]
+		}
+	}
+	return nil
 }
 
 // Preview is loop.Tool's.
@@ -114,8 +145,7 @@ func (t *readTool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loo
 		return loop.Result{}, err
 	}
 	blocks, err := client.ReadResource(ctx, args.URI)
-	var rpc *RPCError
-	if errors.As(err, &rpc) && (rpc.Code == jsonrpc.CodeInvalidParams || rpc.Code == codeResourceNotFound) {
+	if NoResource(err) {
 		return loop.Result{}, fmt.Errorf("%w%s", err, known(ctx, client))
 	}
 	if err != nil {
@@ -128,22 +158,58 @@ func (t *readTool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loo
 // say that the params are invalid.
 const codeResourceNotFound = -32002
 
+// NoResource says whether an error of ReadResource means that the server has no such resource.
+func NoResource(err error) bool {
+	var rpc *RPCError
+	return errors.As(err, &rpc) && (rpc.Code == jsonrpc.CodeInvalidParams || rpc.Code == codeResourceNotFound)
+}
+
+// maxAside is how long an error waits for what else could be said.
+const maxAside = 5 * time.Second
+
 // maxKnown bounds the list of resources in an error.
 const maxKnown = 30
 
 // known lists the resources of a server for a model that asked for another.
 func known(ctx context.Context, c *Client) string {
+	ctx, cancel := context.WithTimeout(ctx, maxAside)
+	defer cancel()
+	text := "; it lists no resources"
 	list, err := c.Resources(ctx)
-	if err != nil || len(list) == 0 {
-		return "; it lists no resources"
+	if err == nil && len(list) > 0 {
+		var uris []string
+		for _, r := range list[:min(len(list), maxKnown)] {
+			uris = append(uris, printable(r.URI, 200))
+		}
+		text = "; its resources are: " + some(uris, len(list))
+	}
+	templates, err := c.Templates(ctx)
+	if err != nil || len(templates) == 0 {
+		return text
 	}
 	var uris []string
-	for _, r := range list[:min(len(list), maxKnown)] {
-		uris = append(uris, printable(r.URI, 200))
+	for _, t := range templates[:min(len(templates), maxKnown)] {
+		uris = append(uris, printable(t.URI, 200)+c.offers(ctx, t))
 	}
-	text := "; its resources are: " + strings.Join(uris, ", ")
-	if more := len(list) - len(uris); more > 0 {
+	return text + "; there are others by these templates: " + some(uris, len(templates))
+}
+
+// some joins the first of so many.
+func some(list []string, of int) string {
+	text := strings.Join(list, ", ")
+	if more := of - len(list); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+var firstVariable = regexp.MustCompile(`\{[+#./;?&]?([A-Za-z0-9_.%]+)`)
+
+// offers says which values the first variable of a template may have, where the server says so.
+func (c *Client) offers(ctx context.Context, t Template) string {
+	m := firstVariable.FindStringSubmatch(t.URI)
+	if m == nil {
+		return ""
+	}
+	return c.suggest(ctx, Completion{Template: t.URI, Argument: m[1]})
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,19 +37,68 @@ func newValidator(raw json.RawMessage) (v validator, show json.RawMessage, why, 
 	if err := json.Unmarshal(raw, &tree); err != nil {
 		return v, nil, nil, fmt.Errorf("its inputSchema is not JSON: %w", err)
 	}
-	w := work{root: tree, cost: map[string]int{}}
+	if root, _ := tree.(map[string]any); excludesObjects(root["type"]) {
+		return v, nil, nil, fmt.Errorf("its inputSchema is of the type %v, and arguments are an object", root["type"])
+	}
+	v, why, err = resolve(raw, tree)
+	if err != nil {
+		return v, nil, nil, fmt.Errorf("its inputSchema %w", err)
+	}
+	return v, raw, why, nil
+}
+
+// excludesObjects says whether a type, or list of types, is none that an object can have.
+func excludesObjects(kind any) bool {
+	switch k := kind.(type) {
+	case string:
+		return k != "object"
+	case []any:
+		return !slices.Contains(k, any("object"))
+	}
+	return false
+}
+
+// outputValidator checks the results of a tool. It is nil where they are not checked: without a schema, or for the
+// reason that it gives; that is no reason to do without the tool.
+func outputValidator(raw json.RawMessage) (*validator, error) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0, string(raw) == "null", string(raw) == "true":
+		return nil, nil
+	case raw[0] != '{':
+		return nil, errors.New("its outputSchema is no object")
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return nil, fmt.Errorf("its outputSchema is not JSON: %w", err)
+	}
+	v, why, err := resolve(raw, tree)
+	if err != nil {
+		return nil, fmt.Errorf("its outputSchema %w", err)
+	}
+	if why != nil {
+		return nil, why
+	}
+	return &v, nil
+}
+
+// resolve makes a validator of a schema, given as JSON and decoded. err says that nobody could ever use it, why that the
+// validator cannot.
+func resolve(raw json.RawMessage, tree any) (v validator, why, err error) {
+	w := work{root: tree, cost: map[string]int{}, ids: map[string]bool{}}
+	w.name(tree)
 	if err := w.visit("", tree); err != nil {
-		return v, nil, nil, err
+		return v, nil, err
 	}
 	if w.tooMuch {
-		return v, raw, errors.New("too many schemas apply at once"), nil
+		return v, errors.New("too many schemas apply at once"), nil
 	}
 	if w.indirect {
-		return v, raw, errors.New("it refers to schemas by anchor or id, or to none"), nil
+		return v, errors.New("it refers to schemas by anchor or id, or to none"), nil
 	}
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(raw, &schema); err != nil {
-		return v, raw, err, nil
+		return v, err, nil
 	}
 	v.schema, why = schema.Resolve(nil)
 	if why == nil {
@@ -61,24 +110,27 @@ func newValidator(raw json.RawMessage) (v validator, show json.RawMessage, why, 
 	if why != nil {
 		v.schema = nil
 	}
-	return v, raw, why, nil
+	return v, why, nil
 }
 
-// check says what is wrong with arguments, and where.
-func (v validator) check(args json.RawMessage) error {
+// check says what is wrong with a value, and where.
+func (v validator) check(value json.RawMessage) error {
 	if v.schema == nil {
 		return nil
 	}
-	var instance any
-	if err := json.Unmarshal(args, &instance); err != nil {
+	instance, err := exact(value)
+	if err == nil {
+		instance, err = plainNumbers(instance)
+	}
+	if err != nil {
 		return err
 	}
-	err := v.schema.Validate(instance)
+	err = v.schema.Validate(instance)
 	if err == nil {
 		return nil
 	}
 	// The validator names schemas, outermost first: the last is where it went wrong.
-	text := err.Error()
+	text := strings.ReplaceAll(err.Error(), "<invalid reflect.Value>", "null") // its word for it
 	at := ""
 	for {
 		rest, ok := strings.CutPrefix(text, "validating ")
@@ -95,6 +147,39 @@ func (v validator) check(args json.RawMessage) error {
 		return errors.New(text)
 	}
 	return fmt.Errorf("at %s: %s", fieldOf(at), text)
+}
+
+// plainNumbers puts numbers in the place of json.Numbers, which the validator takes for strings. Integers of 64 bits keep
+// all of their digits: two ids that differ in the last one are different.
+func plainNumbers(v any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n, nil
+		}
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		n, err := v.Float64()
+		if err != nil {
+			return nil, fmt.Errorf("the number %.40s is too large", v)
+		}
+		return n, nil
+	case map[string]any:
+		for k, x := range v {
+			if v[k], err = plainNumbers(x); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		for i, x := range v {
+			if v[i], err = plainNumbers(x); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
 }
 
 // fieldOf makes the path of a field from the path of its schema.
@@ -119,157 +204,3 @@ func fieldOf(pointer string) string {
 }
 
 func unescape(s string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(s) }
-
-// work finds schemas that apply to the same value without end, or too many of them. It follows what applies in place
-// and, by visiting all subschemas, whatever applies further down.
-type work struct {
-	root     any
-	cost     map[string]int // by pointer; -1 while it is being counted
-	tooMuch  bool
-	indirect bool // a reference that only the validator could resolve
-}
-
-// visit counts for the schema at a pointer and for all below it.
-func (w *work) visit(at string, node any) error {
-	switch n := node.(type) {
-	case map[string]any:
-		if _, err := w.count(at, n); err != nil {
-			return err
-		}
-		if _, based := n["$id"].(string); based && at != "" {
-			w.indirect = true // references below it begin there
-		}
-		for k, sub := range n {
-			if err := w.visit(at+"/"+escape(k), sub); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for i, sub := range n {
-			if err := w.visit(at+"/"+strconv.Itoa(i), sub); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func escape(s string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(s) }
-
-// count is how many schemas apply to a value that the schema at a pointer applies to.
-func (w *work) count(at string, node map[string]any) (int, error) {
-	switch known := w.cost[at]; {
-	case known < 0:
-		return 0, errors.New("its inputSchema refers to itself without end")
-	case known > 0:
-		return known, nil
-	}
-	w.cost[at] = -1
-	sum := 1
-	for _, next := range w.inPlace(at, node) {
-		if next.remote {
-			return 0, fmt.Errorf("its inputSchema refers to %.100q, which is not a part of it", next.at)
-		}
-		n, err := w.count(next.at, next.node)
-		if err != nil {
-			return 0, err
-		}
-		sum += n
-	}
-	if sum > maxWork {
-		sum, w.tooMuch = maxWork, true
-	}
-	w.cost[at] = sum
-	return sum, nil
-}
-
-type place struct {
-	at     string
-	node   map[string]any
-	remote bool
-}
-
-// inPlace lists the schemas that apply to the same value as node does.
-func (w *work) inPlace(at string, node map[string]any) []place {
-	var out []place
-	add := func(at string, v any) {
-		if m, ok := v.(map[string]any); ok {
-			out = append(out, place{at: at, node: m})
-		}
-	}
-	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-		ref, ok := node[k].(string)
-		if !ok {
-			continue
-		}
-		fragment, local := strings.CutPrefix(ref, "#")
-		pointer, err := url.PathUnescape(fragment)
-		target, found := w.find(pointer)
-		switch {
-		case local && err == nil && found:
-			add(pointer, target)
-		case !local && strings.Contains(ref, "://") && !w.own(ref):
-			out = append(out, place{at: ref, remote: true})
-		default:
-			w.indirect = true
-		}
-	}
-	for _, k := range []string{"not", "if", "then", "else"} {
-		add(at+"/"+k, node[k])
-	}
-	for _, k := range []string{"allOf", "anyOf", "oneOf"} {
-		if list, ok := node[k].([]any); ok {
-			for i, v := range list {
-				add(at+"/"+k+"/"+strconv.Itoa(i), v)
-			}
-		}
-	}
-	for _, k := range []string{"dependentSchemas", "dependencies"} {
-		if m, ok := node[k].(map[string]any); ok {
-			for name, v := range m {
-				add(at+"/"+k+"/"+escape(name), v)
-			}
-		}
-	}
-	return out
-}
-
-// own says whether a reference begins with the schema's own id.
-func (w *work) own(ref string) bool {
-	root, ok := w.root.(map[string]any)
-	if !ok {
-		return false
-	}
-	id, ok := root["$id"].(string)
-	return ok && id != "" && strings.HasPrefix(ref, strings.TrimSuffix(id, "#"))
-}
-
-// find resolves a JSON pointer in the schema.
-func (w *work) find(pointer string) (any, bool) {
-	node := w.root
-	if pointer == "" {
-		return node, true
-	}
-	if !strings.HasPrefix(pointer, "/") {
-		return nil, false
-	}
-	for part := range strings.SplitSeq(pointer[1:], "/") {
-		switch n := node.(type) {
-		case map[string]any:
-			next, ok := n[unescape(part)]
-			if !ok {
-				return nil, false
-			}
-			node = next
-		case []any:
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(n) {
-				return nil, false
-			}
-			node = n[i]
-		default:
-			return nil, false
-		}
-	}
-	return node, true
-}

@@ -87,6 +87,12 @@ type stub struct {
 	Prompts   []string // prompts/list's entries, as JSON; without any there is no such capability
 	PromptsIn []page   // or its pages
 	Mute      bool     // prompts/get is not answered
+	Resources []page   // of resources/list
+	Templates []string // resources/templates/list's entries, as JSON
+	Complete  []string // what completion/complete answers, with "more" for that there is more
+	Caps      string   // the capabilities, as JSON, in place of those that the rest calls for
+	TTL       string   // ttlMs and cacheScope of its results, as JSON members with a comma before them
+	Listen    []string // how each subscriptions/listen is answered: see listen
 	Alive     string   // a FIFO that it keeps open while it lives
 	Dir       string   // where it writes what it gets (in), and the process ids of itself and its child (pids)
 
@@ -98,7 +104,8 @@ type page struct {
 	Cursor *string // what asks for it; nil is no cursor
 	Items  []string
 	Next   *string
-	Fails  int // how often it fails first
+	Fails  int      // how often it fails first
+	Says   []string // notifications that go before it the first time, by their methods
 }
 
 type request struct {
@@ -109,6 +116,8 @@ type request struct {
 		URI       string          `json:"uri"`
 		Cursor    *string         `json:"cursor"`
 		Arguments json.RawMessage `json:"arguments"`
+		Argument  struct{ Name, Value string }
+		Wanted    json.RawMessage `json:"notifications"`
 		Meta      json.RawMessage `json:"_meta"`
 	} `json:"params"`
 }
@@ -219,8 +228,20 @@ func (s *stub) handle(r *request) (code int, stop bool) {
 			s.fail(r.ID, -32602, "no such resource", `{"uri":"x"}`)
 			break
 		}
-		s.result(r.ID, `{"resultType":"complete","ttlMs":60000,"contents":[{"uri":"menu://today","mimeType":"text/plain",`+
+		s.result(r.ID, `{"resultType":"complete"`+s.TTL+`,"contents":[{"uri":"menu://today","mimeType":"text/plain",`+
 			`"text":"latte"},{"uri":"menu://today","blob":"AAE="}]}`)
+	case "resources/templates/list":
+		if s.Templates == nil {
+			s.fail(r.ID, -32601, "method not found", "")
+			break
+		}
+		s.list(r, "resourceTemplates", s.Templates)
+	case "resources/subscribe":
+		s.result(r.ID, `{}`)
+	case "completion/complete":
+		s.complete(r)
+	case methodListen:
+		return s.listen(r)
 	case "prompts/list":
 		if !s.prompts() {
 			s.fail(r.ID, -32601, "method not found", "")
@@ -237,9 +258,53 @@ func (s *stub) handle(r *request) (code int, stop bool) {
 	return 0, false
 }
 
+// complete answers the values that begin as they should.
+func (s *stub) complete(r *request) {
+	values, more := []string{}, false
+	for _, v := range s.Complete {
+		switch {
+		case v == "more":
+			more = true
+		case strings.HasPrefix(v, r.Params.Argument.Value):
+			values = append(values, v)
+		}
+	}
+	list, _ := json.Marshal(values)
+	s.result(r.ID, fmt.Sprintf(`{"completion":{"values":%s,"hasMore":%t}}`, list, more))
+}
+
+// listen answers each subscription in the way that is next: ack keeps it open, end ends it, fail fails, fail N with that
+// code. The last way holds for the rest.
+func (s *stub) listen(r *request) (code int, stop bool) {
+	way := "-32601"
+	if len(s.Listen) > 0 {
+		way = s.Listen[0]
+		if len(s.Listen) > 1 {
+			s.Listen = s.Listen[1:]
+		}
+	}
+	ack := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":`+
+		`{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}}`+"\n", r.ID, r.Params.Wanted)
+	switch way {
+	case "ack":
+		s.raw(ack)
+	case "end":
+		s.raw(ack)
+		s.result(r.ID, `{"resultType":"complete","_meta":{}}`)
+	default:
+		var n int
+		_, _ = fmt.Sscan(way, &n)
+		s.fail(r.ID, n, "no", "")
+	}
+	return 0, false
+}
+
 func (s *stub) prompts() bool { return s.Prompts != nil || s.PromptsIn != nil }
 
 func (s *stub) capabilities() string {
+	if s.Caps != "" {
+		return s.Caps
+	}
 	if s.prompts() {
 		return `{"tools":{},"resources":{},"prompts":{}}`
 	}
@@ -304,9 +369,9 @@ func (s *stub) tools() []string {
 }
 
 func (s *stub) list(r *request, key string, all []string) {
-	pages := map[string][]page{"tools": s.Pages, "prompts": s.PromptsIn}[key]
+	pages := map[string][]page{"tools": s.Pages, "prompts": s.PromptsIn, "resources": s.Resources}[key]
 	if len(pages) == 0 {
-		s.result(r.ID, fmt.Sprintf(`{%q:[%s]}`, key, strings.Join(all, ",")))
+		s.result(r.ID, fmt.Sprintf(`{%q:[%s]%s}`, key, strings.Join(all, ","), s.TTL))
 		return
 	}
 	for i := range pages {
@@ -319,21 +384,32 @@ func (s *stub) list(r *request, key string, all []string) {
 			s.fail(r.ID, -32603, "try again", "")
 			return
 		}
+		for _, method := range p.Says {
+			s.say(method, `{}`)
+		}
+		p.Says = nil
 		next, _ := json.Marshal(p.Next)
 		if p.Next == nil {
-			s.result(r.ID, fmt.Sprintf(`{%q:[%s]}`, key, strings.Join(p.Items, ",")))
+			s.result(r.ID, fmt.Sprintf(`{%q:[%s]%s}`, key, strings.Join(p.Items, ","), s.TTL))
 			return
 		}
-		s.result(r.ID, fmt.Sprintf(`{%q:[%s],"nextCursor":%s}`, key, strings.Join(p.Items, ","), next))
+		s.result(r.ID, fmt.Sprintf(`{%q:[%s],"nextCursor":%s%s}`, key, strings.Join(p.Items, ","), next, s.TTL))
 		return
 	}
 	s.fail(r.ID, -32602, "bad cursor", "")
+}
+
+func (s *stub) say(method, params string) {
+	s.raw(fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`+"\n", method, params))
 }
 
 func (s *stub) call(r *request) (code int, stop bool) {
 	var args struct {
 		N      int
 		Result json.RawMessage
+		Says   string // with params
+		Params json.RawMessage
+		Tools  []json.RawMessage
 	}
 	_ = json.Unmarshal(r.Params.Arguments, &args)
 	switch r.Params.Name {
@@ -346,6 +422,17 @@ func (s *stub) call(r *request) (code int, stop bool) {
 		s.raw(`{"result":{"content":[{"type":"text","text":"`)
 		s.raw(string(bytes.Repeat([]byte("x"), args.N)))
 		s.raw(`"}]},"jsonrpc":"2.0","id":` + string(r.ID) + "}\n")
+	case "say": // a notification, and from then on other tools
+		if args.Tools != nil {
+			s.Tools = nil
+			for _, t := range args.Tools {
+				s.Tools = append(s.Tools, string(t))
+			}
+		}
+		if args.Says != "" {
+			s.say(args.Says, or(args.Params, "{}"))
+		}
+		s.result(r.ID, `{"content":[{"type":"text","text":"said"}]}`)
 	case "never":
 	case "quick":
 		s.result(r.ID, `{"content":[{"type":"text","text":"done"}]}`)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +22,7 @@ type Tool struct {
 	name   string
 	spec   loop.Spec
 	check  validator
+	output *validator // nil where results are not checked
 }
 
 var _ loop.Tool = (*Tool)(nil)
@@ -30,21 +33,36 @@ func (t *Tool) Server() string { return t.client.Name() }
 // Original is the tool's name at its server.
 func (t *Tool) Original() string { return t.name }
 
+// described is one entry of tools/list.
+type described struct {
+	Name        string                     `json:"name"`
+	Title       string                     `json:"title"`
+	Description string                     `json:"description"`
+	Schema      json.RawMessage            `json:"inputSchema"`
+	Output      json.RawMessage            `json:"outputSchema"`
+	Annotations json.RawMessage            `json:"annotations"`
+	Meta        map[string]json.RawMessage `json:"_meta"`
+}
+
+// hints are what a tool says it does. They are a server's word, and nothing rests on them unless the user trusts it.
+type hints struct {
+	Title       string `json:"title"`
+	ReadOnly    bool   `json:"readOnlyHint"`
+	Destructive *bool  `json:"destructiveHint"`
+	Idempotent  bool   `json:"idempotentHint"`
+}
+
 // tool reads one entry of tools/list.
 func (c *Client) tool(raw json.RawMessage) (*Tool, error) {
-	var d struct {
-		Name        string          `json:"name"`
-		Title       string          `json:"title"`
-		Description string          `json:"description"`
-		Schema      json.RawMessage `json:"inputSchema"`
-		Annotations struct {
-			Title    string `json:"title"`
-			ReadOnly bool   `json:"readOnlyHint"`
-		} `json:"annotations"`
-		Meta map[string]json.RawMessage `json:"_meta"`
-	}
+	var d described
+	var h hints
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil, fmt.Errorf("decoding a tool: %w", err)
+	}
+	if d.Annotations != nil {
+		if err := json.Unmarshal(d.Annotations, &h); err != nil {
+			return nil, fmt.Errorf("decoding a tool's annotations: %w", err)
+		}
 	}
 	if d.Name == "" {
 		return nil, errors.New("it has no name")
@@ -56,16 +74,50 @@ func (c *Client) tool(raw json.RawMessage) (*Tool, error) {
 	if why != nil {
 		c.log.Warn("arguments not checked", "server", c.server.Name, "tool", d.Name, "err", why)
 	}
-	title := cmp.Or(d.Title, d.Annotations.Title)
-	reads := c.server.Trusted && d.Annotations.ReadOnly
+	output, why := outputValidator(d.Output)
+	if why != nil {
+		c.log.Warn("results not checked", "server", c.server.Name, "tool", d.Name, "err", why)
+	}
+	// A tool that says both that it only reads and that it destroys is not believed.
+	reads := c.server.Trusted && h.ReadOnly && (h.Destructive == nil || !*h.Destructive)
 	spec := loop.Spec{
-		Name: ToolName(c.server.Name, d.Name), Title: title, Description: d.Description, Schema: show,
-		Kind: loop.KindOther, Parallel: true, ReadOnly: reads, Keyed: string(d.Meta[keyMeta]) == "true",
+		Name: ToolName(c.server.Name, d.Name), Title: cmp.Or(d.Title, h.Title), Description: d.Description, Schema: show,
+		Kind: loop.KindOther, Parallel: true, ReadOnly: reads,
+		// To call an idempotent tool again with the same arguments is the same act, with or without a key.
+		Keyed:       string(d.Meta[keyMeta]) == "true" || c.server.Trusted && h.Idempotent,
+		Fingerprint: fingerprint(d),
 	}
 	if reads {
 		spec.Default = loop.Allow
 	}
-	return &Tool{client: c, name: d.Name, spec: spec, check: check}, nil
+	return &Tool{client: c, name: d.Name, spec: spec, check: check, output: output}, nil
+}
+
+// fingerprint tells the versions of a tool apart. The order of members in its JSON is no difference.
+func fingerprint(d described) loop.Fingerprint {
+	digest := func(parts ...string) string {
+		h := sha256.New()
+		for _, p := range parts {
+			h.Write(fmt.Appendf(nil, "%d:%s", len(p), p))
+		}
+		return hex.EncodeToString(h.Sum(nil)[:16])
+	}
+	return loop.Fingerprint{
+		Description: digest(d.Name, d.Title, d.Description), Schema: digest(canonical(d.Schema)), Hints: digest(canonical(d.Annotations)),
+	}
+}
+
+// canonical is the same text for the same JSON value.
+func canonical(raw json.RawMessage) string {
+	v, err := exact(raw)
+	if err != nil {
+		return string(raw)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(out)
 }
 
 // Spec is loop.Tool's.
@@ -115,6 +167,26 @@ func (t *Tool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Re
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("calling %s: server %s: %w", t.name, t.Server(), err)
 	}
+	res = t.conform(res)
 	res.CallID = j.Call.ID
 	return res, nil
+}
+
+// conform holds a result against the tool's output schema. One that does not fit is a failed one: it says what is wrong,
+// and still shows all that came. A result that the tool itself calls a failure need not fit.
+func (t *Tool) conform(r loop.Result) loop.Result {
+	if t.output == nil || r.Failed {
+		return r
+	}
+	err := errors.New("it has no structured content")
+	if r.Raw != nil {
+		if err = t.output.check(r.Raw); err == nil {
+			return r
+		}
+	}
+	text := fmt.Sprintf("The result does not fit the output schema of %s: %s. What the server sent follows; do not rely on it. "+
+		"The call may have taken effect: look before you make it again.", t.spec.Name, printable(err.Error(), 500))
+	r.Content = append(loop.Blocks{loop.Text{Text: text}}, r.Content...)
+	r.Failed = true
+	return r
 }

@@ -109,6 +109,19 @@ func (s *servers) tools() []loop.Tool {
 	return append([]loop.Tool{mcpclient.ReadTool(s.host.Clients)}, s.host.Tools()...)
 }
 
+// resource reads a resource that a prompt names. It gives nothing where there is no such server or resource.
+func (s *servers) resource(ctx context.Context, server, uri string) (loop.Blocks, error) {
+	client := mcpclient.ByName(s.host.Clients(), server)
+	if client == nil {
+		return nil, nil
+	}
+	blocks, err := client.ReadResource(ctx, uri)
+	if mcpclient.NoResource(err) {
+		return nil, nil
+	}
+	return blocks, err
+}
+
 // commands are the prompts of the servers as slash commands.
 func (s *servers) commands() []agent.SlashCommand {
 	var out []agent.SlashCommand

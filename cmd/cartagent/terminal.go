@@ -141,6 +141,13 @@ func (t *terminal) RequestPermission(ctx context.Context, r *acp.RequestPermissi
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	title := t.titleFor(r)
+	for _, c := range r.ToolCall.Content {
+		if item, ok := c.(acp.ContentItem); ok {
+			if text, ok := item.Content.(acp.TextContent); ok { // what to know before one answers
+				t.console.tell(text.Text)
+			}
+		}
+	}
 	switch {
 	case isTerminal(t.console.in) && question:
 		return t.put(ctx, title, r), nil

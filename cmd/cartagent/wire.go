@@ -148,6 +148,7 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	servers := p.connect(ctx, s)
 	kit := &agent.Kit{
 		Model: p.models.get, Servers: servers.states, Commands: servers.commands, Changed: servers.host.Changed(),
+		Resource: servers.resource,
 		// The offline model brings its cart, and needs no other tools than a cart's.
 		Fits:   func(model string) bool { return (model == offlineModel) == (s.Model == offlineModel) },
 		System: strings.TrimSpace(systemPrompt), Rules: append(slices.Clip(p.cfg.Rules), project.rules...),

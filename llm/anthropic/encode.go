@@ -82,9 +82,8 @@ const maxImage = 3_750_000 // 5 MB as base64
 func (m *Model) encode(r loop.Request) ([]byte, error) {
 	p := params{Model: m.cfg.Model, MaxTokens: m.cfg.MaxTokens, Stream: true}
 	p.Thinking, p.OutputConfig = m.cfg.Thinking.params()
-	schemas := m.schemas.Of(r.Tools)
-	for i, s := range r.Tools {
-		p.Tools = append(p.Tools, tool{Name: s.Name, Description: s.Description, InputSchema: schemas[i]})
+	for i, t := range m.schemas.Of(r.Tools) {
+		p.Tools = append(p.Tools, tool{Name: r.Tools[i].Name, Description: t.Description, InputSchema: t.Schema})
 	}
 	if strings.TrimSpace(r.System) != "" {
 		p.System = []block{{Type: "text", Text: r.System}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/charmbracelet/log"
 
 	"github.com/cartagent/cartagent/llm"
+	"github.com/cartagent/cartagent/llm/schema"
 	"github.com/cartagent/cartagent/loop"
 )
 
@@ -86,9 +88,10 @@ func New(c Config) (*Model, error) {
 	return &Model{
 		cfg: c,
 		// A literal, and not NewClient: that reads keys, addresses and headers from the environment and from files.
-		client: sdk.Client{Options: opts},
-		shell:  llm.Shell{Provider: p, Retry: c.Retry, Stall: c.Stall, Log: c.Log},
-		origin: llm.Origin("anthropic", c.BaseURL),
+		client:  sdk.Client{Options: opts},
+		shell:   llm.Shell{Provider: p, Retry: c.Retry, Stall: c.Stall, Log: c.Log},
+		origin:  llm.Origin("anthropic", c.BaseURL),
+		schemas: llm.Schemas{Rules: schema.Rules{Name: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`).MatchString}},
 	}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -49,6 +50,9 @@ func strict(r *http.Request, body []byte) error {
 		return errors.New("a field is missing")
 	case strings.Contains(string(body), `"content":""`):
 		return errors.New("empty content")
+	}
+	if err := strictTools(body); err != nil {
+		return err
 	}
 	var open []string
 	for i, m := range sent.Messages {
@@ -123,6 +127,40 @@ func (b sentBlock) checkResult() error {
 		}
 		if b.IsError && c.Type != "text" {
 			return errors.New("all content must be text if is_error is true")
+		}
+	}
+	return nil
+}
+
+// strictTools refuses what the API says of input_schema.
+func strictTools(body []byte) error {
+	var sent struct {
+		Tools []struct {
+			Name   string
+			Schema map[string]any `json:"input_schema"`
+		}
+	}
+	if err := json.Unmarshal(body, &sent); err != nil {
+		return err
+	}
+	for i, t := range sent.Tools {
+		bad := func(why string) error { return fmt.Errorf("tools.%d.custom.input_schema: %s", i, why) }
+		if t.Schema["type"] != "object" {
+			return bad("type: Input should be 'object'")
+		}
+		for _, k := range []string{"oneOf", "anyOf", "allOf"} {
+			if _, has := t.Schema[k]; has {
+				return bad("does not support oneOf, allOf, or anyOf at the top level")
+			}
+		}
+		props, _ := t.Schema["properties"].(map[string]any)
+		for name, p := range props {
+			if !regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`).MatchString(name) {
+				return bad("properties: Property keys should match pattern")
+			}
+			if _, ok := p.(map[string]any); !ok {
+				return bad("JSON schema is invalid. It must match JSON Schema draft 2020-12")
+			}
 		}
 	}
 	return nil

@@ -82,10 +82,9 @@ func (m *Model) encode(r loop.Request, d dialect) ([]byte, error) {
 	if !d.noEffort {
 		p.Effort = effort(m.cfg.Thinking)
 	}
-	schemas := m.schemas.Of(r.Tools)
-	for i, s := range r.Tools {
+	for i, t := range m.schemas.Of(r.Tools) {
 		p.Tools = append(p.Tools, tool{Type: "function", Function: function{
-			Name: s.Name, Description: s.Description, Parameters: schemas[i],
+			Name: r.Tools[i].Name, Description: t.Description, Parameters: t.Schema,
 		}})
 	}
 	if strings.TrimSpace(r.System) != "" {

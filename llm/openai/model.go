@@ -14,6 +14,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"github.com/cartagent/cartagent/llm"
+	"github.com/cartagent/cartagent/llm/schema"
 	"github.com/cartagent/cartagent/loop"
 )
 
@@ -88,6 +89,7 @@ func New(c Config) (*Model, error) {
 		shell:  llm.Shell{Provider: p, Retry: c.Retry, Stall: c.Stall, Log: c.Log},
 		origin: llm.Origin("openai", c.BaseURL),
 	}
+	m.schemas.Rules = schema.Rules{Whole: true}
 	m.dialect.Store(&dialect{omitReasoning: c.Reasoning == ReasoningOmit, oldLimit: c.BaseURL != ""})
 	return m, nil
 }
@@ -124,6 +126,7 @@ func (m *Model) send(ctx context.Context, r loop.Request) (*http.Response, error
 	}
 	resp, err = m.post(ctx, again, r.Trace)
 	if err == nil {
+		m.schemas.Rules = schema.Rules{Whole: true}
 		m.dialect.Store(&other)
 	}
 	return resp, err

@@ -46,6 +46,9 @@ func strict(r *http.Request, body []byte) error {
 	case len(list) == 0 || !strings.Contains(string(body), `"stream":true`):
 		return errors.New("a field is missing")
 	}
+	if err := strictTools(body); err != nil {
+		return err
+	}
 	var open []string
 	before := "user"
 	for i, m := range list {
@@ -104,4 +107,64 @@ func (m sentMessage) check() ([]string, error) {
 		ids = append(ids, c.ID)
 	}
 	return ids, nil
+}
+
+// strictTools refuses what the API says of functions.
+func strictTools(body []byte) error {
+	var sent struct {
+		Tools []struct {
+			Function struct {
+				Name       string
+				Parameters map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal(body, &sent); err != nil {
+		return err
+	}
+	for _, t := range sent.Tools {
+		bad := func(context, why string) error {
+			return fmt.Errorf("invalid schema for function %q: In context=(%s), %s", t.Function.Name, context, why)
+		}
+		top := t.Function.Parameters
+		if top["type"] != "object" {
+			return bad("", "schema must be of type 'object'")
+		}
+		for _, k := range []string{"oneOf", "anyOf", "allOf", "enum", "not"} {
+			if _, has := top[k]; has {
+				return bad("", "schema must not have "+k+" at the top level")
+			}
+		}
+		var visit func(context string, v any) error
+		visit = func(context string, v any) error {
+			s, ok := v.(map[string]any)
+			if !ok {
+				return bad(context, "no schema")
+			}
+			props, has := s["properties"].(map[string]any)
+			if s["type"] == "object" && !has {
+				return bad(context, "object schema missing properties")
+			}
+			items, has := s["items"]
+			if s["type"] == "array" && !has {
+				return bad(context, "array schema missing items")
+			}
+			if _, has := s["$ref"]; has {
+				return bad(context, "reference can only point to definitions")
+			}
+			for name, p := range props {
+				if err := visit(context+"'"+name+"'", p); err != nil {
+					return err
+				}
+			}
+			if items == nil {
+				return nil
+			}
+			return visit(context+"'items'", items)
+		}
+		if err := visit("", top); err != nil {
+			return err
+		}
+	}
+	return nil
 }

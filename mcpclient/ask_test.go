@@ -72,6 +72,7 @@ func TestQuestionsGoByTheLoop(t *testing.T) {
 	assert.JSONEq(t, `{"elicitation":{"form":{},"url":{}}}`, capsOf(t, calls[0]))
 	assert.Nil(t, calls[0].Params.State)
 	assert.Equal(t, "<s1>", *calls[1].Params.State)
+	//nolint:testifylint // the digits must be those of the schema
 	assert.Equal(t, `{"a":{"action":"accept"},"b":{"action":"accept","content":{"n":12345678901234567890,"size":"L"}}}`, string(calls[1].Params.Responses))
 	assert.Equal(t, "busy", *calls[2].Params.State)
 	assert.Nil(t, calls[2].Params.Responses)

@@ -33,10 +33,10 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 		s.agent.o.Log.Warn("closing what a session worked with", "session", s.id, "err", err)
 	}
 	s.mu.Lock()
-	roots, servers := s.roots, s.servers
+	roots, servers, had := s.roots, s.servers, s.had
 	s.mu.Unlock()
 	kit, err := s.agent.o.Open(ctx, Setup{
-		Session: s.id, Roots: roots, Servers: servers, Model: model, Client: s.agent.client,
+		Session: s.id, Roots: roots, Servers: servers, Model: model, Client: s.agent.client, Offered: had,
 		Terminal: clientTerminal(s.agent.client, s.id, s.agent.o.Log),
 		Page:     s.pages(),
 		Files:    func(own Files) Files { return clientFiles(s.agent.client, s.id, own) },
@@ -166,7 +166,7 @@ func (s *session) runner(kit *Kit) (*loop.Runner, error) {
 		return nil, err
 	}
 	return &loop.Runner{
-		Model: model, Tools: kit.tools(), Log: s.log, Inbox: s.inbox, Gate: s.gate, Asker: s.asker,
+		Model: model, Tools: kit.tools(), Later: kit.tools, Log: s.log, Inbox: s.inbox, Gate: s.gate, Asker: s.asker,
 		Key: func(callID string) string { return string(s.id) + "/" + callID },
 		Crashed: func(what string, value any, stack []byte) {
 			s.agent.o.Log.Error("panic", "session", s.id, "in", what, "panic", value, "stack", string(stack))
@@ -186,7 +186,19 @@ func (s *session) configure(r *loop.Runner, kit *Kit) (loop.State, error) {
 	if s.state.Turn() > 0 && same {
 		return s.state, nil
 	}
+	s.offering(specs)
 	return r.Configure(s.state, loop.Configured{Specs: specs, Rules: kit.Rules, System: kit.System})
+}
+
+// offering notes which tools the model is offered, for a kit that is made later.
+func (s *session) offering(specs []loop.Spec) {
+	names := make([]string, len(specs))
+	for i, spec := range specs {
+		names[i] = spec.Name
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.had = names
 }
 
 // inOrderOf sorts tools as they were, and those that are new behind them: what begins alike is in a provider's cache.

@@ -126,6 +126,7 @@ func (s *session) reload(ctx context.Context, place func(*session), replay bool)
 		return errors.Join(&acp.Failure{Kind: "storage", Message: "The session's log cannot be read."}, err, leased.Close())
 	}
 	s.log, s.state, s.broken = leased, state, nil
+	s.offering(state.Specs())
 	place(s)
 	s.restore()
 	settled := s.settle() // before anything is sent: the client may go away, or give up, in the middle of it

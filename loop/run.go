@@ -18,6 +18,9 @@ type Runner struct {
 	Log   Log   // nil: nothing is kept
 	// Key makes the idempotency key of a call, the same whenever it is asked for the same call; nil: there are none.
 	Key func(callID string) string
+	// Later are all tools that there are by now. Those whose names are new are added, at the end, whenever a call has its
+	// result, so that the model's next request has them; nil: none ever come.
+	Later func() []Tool
 	// Inbox brings inputs from outside of the turn while one runs, such as Chosen; nil: none. What is taken from it is
 	// logged and stepped, also when the turn has been cancelled meanwhile.
 	Inbox <-chan Input
@@ -64,6 +67,14 @@ func (r *Runner) Run(ctx context.Context, s State, p Prompted, sink Sink) (State
 		t.tools[tool.Spec().Name] = tool
 	}
 	for next := Input(p); ; next = t.next(ctx) {
+		if _, ok := next.(Finished); ok {
+			if c, more := t.renewed(s); more {
+				if err := r.append(c); err != nil {
+					return s, "", errors.Join(err, t.sinkErr)
+				}
+				s, _ = Step(s, c)
+			}
+		}
 		if err := t.record(next); err != nil {
 			return s, "", errors.Join(err, t.sinkErr)
 		}
@@ -76,6 +87,26 @@ func (r *Runner) Run(ctx context.Context, s State, p Prompted, sink Sink) (State
 		}
 		t.carriedOut()
 	}
+}
+
+// renewed is the configuration with the tools that have come meanwhile, if any have.
+func (t *turn) renewed(s State) (Configured, bool) {
+	if t.runner.Later == nil {
+		return Configured{}, false
+	}
+	specs := s.Specs()
+	for _, tool := range t.runner.Later() {
+		spec := tool.Spec()
+		if _, known := s.spec(spec.Name); known {
+			continue
+		}
+		specs = append(specs, spec)
+		t.tools[spec.Name] = tool
+	}
+	if len(specs) == len(s.specs) {
+		return Configured{}, false
+	}
+	return Configured{Specs: specs, Rules: s.rules, Limits: s.limits, System: s.system}, true
 }
 
 func (t *turn) carriedOut() {

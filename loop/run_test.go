@@ -387,3 +387,34 @@ func TestSessionsShareARunner(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// Tools that come while a turn runs are offered with the model's next request, behind those that were there.
+func TestToolsThatComeLater(t *testing.T) {
+	t.Parallel()
+	found := false
+	late := tool{spec: free("late")}
+	find := tool{spec: free("find"), run: func(context.Context, loop.Job, func(loop.Block)) (loop.Result, error) {
+		found = true
+		return text("found"), nil
+	}}
+	sc := set(t, []loop.Tool{find}, calling("find", "late"), calling("late"), scripted.Say("ok"))
+	sc.runner.Later = func() []loop.Tool {
+		if found {
+			return []loop.Tool{late, find}
+		}
+		return []loop.Tool{find}
+	}
+	sc.ends(t.Context(), "hi", loop.StopEndTurn)
+	var offered [][]string
+	for _, r := range sc.model.Requests() {
+		var names []string
+		for _, spec := range r.Tools {
+			names = append(names, spec.Name)
+		}
+		offered = append(offered, names)
+	}
+	assert.Equal(t, [][]string{{"find"}, {"find", "late"}, {"find", "late"}}, offered)
+	assert.Equal(t, map[string]string{
+		"call_1_1": "found", "call_1_2": `!There is no tool "late". The tools are: find.`, "call_1_3": "done",
+	}, sc.results())
+}

@@ -57,6 +57,9 @@
 // A Client is one connection; when its server ends, it has ended too. A [Host] keeps the servers of a session: it starts
 // them side by side and again when they end, and offers tools that live on from one process to the next.
 //
+// A [Shelf] keeps back a host's tools where they would take too much of a model's window: the model gets an index of them,
+// and the tool tool_search, which adds what it finds at the end of the list.
+//
 // An exposed tool is called SERVER__TOOL; see ToolName for what happens to names that do not fit. Server.Allow and Deny
 // choose among a server's tools; those left out are never listed, so they cannot be called.
 //

@@ -20,6 +20,7 @@ const connecting = time.Minute
 // servers are a session's MCP servers, and those that were wanted and cannot be.
 type servers struct {
 	host    *mcpclient.Host
+	shelf   *mcpclient.Shelf
 	refused []agent.Server
 }
 
@@ -32,7 +33,7 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 		Log: p.log.With("session", s.Session), Version: version(), Setup: connecting, Asks: true,
 		Authorize: signIn(p.tokens, p.browser(s), p.cfg.specIn(s.Roots[0])),
 	}})
-	out := &servers{host: host, refused: refused}
+	out := &servers{host: host, shelf: mcpclient.NewShelf(host, p.budget(s.Model), s.Offered), refused: refused}
 	for _, r := range refused {
 		p.log.Warn("mcp server", "session", s.Session, "server", r.Name, "problem", r.Why)
 	}
@@ -49,6 +50,15 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	host.Add(cart)
 	p.settle(ctx, host)
 	return out
+}
+
+// budget is how much of a model's window servers' tools may take: a tenth, at about four bytes a token. The offline model
+// has none that could fill up.
+func (p *program) budget(model string) mcpclient.Budget {
+	if model == offlineModel {
+		return mcpclient.Budget{}
+	}
+	return mcpclient.Budget{Tools: mcpclient.DefaultTools, Bytes: p.cfg.window(model) / 10 * 4}
 }
 
 // cart is the offline model's cart. Its orders are in the state folder, so they outlive the session, and their numbers go on
@@ -106,7 +116,7 @@ func (s *servers) tools() []loop.Tool {
 	if len(s.host.States()) == 0 {
 		return nil
 	}
-	return append([]loop.Tool{mcpclient.ReadTool(s.host.Clients)}, s.host.Tools()...)
+	return append([]loop.Tool{mcpclient.ReadTool(s.host.Clients)}, s.shelf.Tools()...)
 }
 
 // resource reads a resource that a prompt names. It gives nothing where there is no such server or resource.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +18,12 @@ import (
 // its base URL.
 func stubModel(t *testing.T, replies []scripted.Reply) string {
 	t.Helper()
+	return stubModelSeen(t, replies, func([]byte) {})
+}
+
+// stubModelSeen is stubModel, and shows each request.
+func stubModelSeen(t *testing.T, replies []scripted.Reply, see func(body []byte)) string {
+	t.Helper()
 	next := make(chan scripted.Reply, len(replies))
 	for _, r := range replies {
 		next <- r
@@ -25,9 +32,11 @@ func stubModel(t *testing.T, replies []scripted.Reply) string {
 		var body struct {
 			Messages []json.RawMessage `json:"messages"`
 		}
-		if !assert.NoError(t, json.NewDecoder(r.Body).Decode(&body)) {
+		raw, err := io.ReadAll(r.Body)
+		if !assert.NoError(t, err) || !assert.NoError(t, json.Unmarshal(raw, &body)) {
 			return
 		}
+		see(raw)
 		select {
 		case reply := <-next:
 			if reply.Expect != "" {

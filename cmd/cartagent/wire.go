@@ -174,7 +174,7 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	for _, n := range notes {
 		p.log.Warn("instructions", "note", n)
 	}
-	kit.Context = loop.Blocks{loop.Text{Text: contextOf(p.now(), s.Roots, known.Index(), instructions, servers.missing())}}
+	kit.Context = loop.Blocks{loop.Text{Text: contextOf(p.now(), s.Roots, known.Index(), instructions, servers.missing(), servers.shelf.Index())}}
 	return kit, nil
 }
 
@@ -214,7 +214,7 @@ func (p *program) skillSources(cwd string) []skills.Source {
 }
 
 // contextOf is what the model is told along with the first prompt.
-func contextOf(now time.Time, roots []string, skillIndex, instructions string, missing []string) string {
+func contextOf(now time.Time, roots []string, skillIndex, instructions string, missing []string, shelf string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<context>\nToday is %s. The workspace is %s, on %s.\n", now.Format(time.DateOnly), roots[0], runtime.GOOS)
 	if len(roots) > 1 {
@@ -222,6 +222,9 @@ func contextOf(now time.Time, roots []string, skillIndex, instructions string, m
 	}
 	for _, m := range missing {
 		fmt.Fprintf(&b, "The MCP server %s\n", m)
+	}
+	if shelf != "" {
+		b.WriteString("\nTools of MCP servers that tool_search finds:\n" + shelf + "\n")
 	}
 	if skillIndex != "" {
 		b.WriteString("\nSkills:\n" + strings.TrimSpace(skillIndex) + "\n")

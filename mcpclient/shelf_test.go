@@ -20,12 +20,11 @@ func many(n int) *stub {
 	for i := range n {
 		s.Tools = append(s.Tools, fmt.Sprintf(`{"name":"number_%d","description":"Says the number %d","inputSchema":{"type":"object"}}`, i, i))
 	}
-	for _, t := range []string{
+	s.Tools = append(
+		s.Tools,
 		`{"name":"createInvoice","description":"Makes out a bill.\nTo a customer.","inputSchema":{"type":"object","properties":{"customerName":{"type":"string"}}}}`,
 		`{"name":"send-mail","title":"Write a letter","description":"Posts a message to somebody","inputSchema":{"type":"object"}}`,
-	} {
-		s.Tools = append(s.Tools, t)
-	}
+	)
 	return s
 }
 

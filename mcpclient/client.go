@@ -50,6 +50,8 @@ type Options struct {
 	// called from where the server's messages are read, so it must return soon and call no method of the client.
 	Changed func(Change)
 	Now     func() time.Time // what time results are kept by; time.Now when nil
+	// Eras remembers the servers of the handshake era; nil probes each time.
+	Eras *Eras
 	// Elicit puts the questions of servers to the person. Without it they are told that nobody can be asked, unless Asks is
 	// set.
 	Elicit ElicitFunc
@@ -60,8 +62,9 @@ type Options struct {
 	// is not asked about. It is called once for each Connect.
 	Authorize func(s Server) auth.OAuthHandler
 
-	asking *asking                                    // of the conns that one Connect tries
-	pause  func(context.Context, time.Duration) error // before a subscription is opened again
+	unprobed bool                                       // initialize goes first
+	asking   *asking                                    // of the conns that one Connect tries
+	pause    func(context.Context, time.Duration) error // before a subscription is opened again
 }
 
 // The times that hold where none are set.
@@ -132,9 +135,20 @@ func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 		reach = connectURL
 	}
 	var err error
-	if c.conn, c.session, err = reach(ctx, s, o); err != nil {
+	if o.Eras.knowsLegacy(s) {
+		first := o
+		first.unprobed, first.Setup = true, o.Setup/2
+		if c.conn, c.session, err = reach(ctx, s, first); err != nil {
+			o.Eras.note(s, "")
+		}
+	}
+	if c.conn == nil && !errors.Is(err, ErrAuth) {
+		c.conn, c.session, err = reach(ctx, s, o)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("connecting to MCP server %s: %w", s.Name, err)
 	}
+	o.Eras.note(s, c.Era())
 	c.news.pause = o.pause
 	c.conn.cache.configure(o.Now, o.Changed)
 	c.listen() //nolint:contextcheck // until the client is closed

@@ -329,3 +329,36 @@ func TestCart(t *testing.T) {
 		})
 	}
 }
+
+// The era of a server is remembered: one of the handshake era is not probed again, one that has become modern meanwhile is
+// found out.
+func TestErasAreRemembered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	discovers := func() int {
+		data, err := os.ReadFile(filepath.Join(dir, "in"))
+		require.NoError(t, err)
+		return strings.Count(string(data), methodDiscover)
+	}
+	o := Options{Eras: NewEras()}
+	legacy := (&stub{Dir: dir}).server(t)
+	require.Equal(t, EraLegacy, open(t, legacy, o).Era())
+	require.Equal(t, EraLegacy, open(t, legacy, o).Era())
+	assert.Equal(t, 1, discovers())
+
+	s := modern()
+	s.Dir = dir
+	changed := s.server(t) // the same command, with another environment
+	require.Equal(t, EraModern, open(t, changed, o).Era())
+	require.Equal(t, EraModern, open(t, changed, o).Era())
+	assert.Equal(t, 3, discovers())
+	require.Equal(t, EraLegacy, open(t, legacy, o).Era())
+	require.Equal(t, EraLegacy, open(t, legacy, o).Era())
+	assert.Equal(t, 4, discovers())
+
+	web := (&web{Legacy: true}).start(t)
+	for range 3 {
+		require.Equal(t, EraLegacy, open(t, web.server(), o).Era())
+	}
+	assert.Len(t, web.all(methodDiscover), 1)
+}

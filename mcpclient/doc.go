@@ -27,7 +27,7 @@
 //	HTTP  | 401, 403                                              | ErrAuth, never a fallback
 //	HTTP  | 407, 408, 429, other 5xx                              | an error
 //
-// The era is found anew for each Client.
+// Options.Eras remembers the servers of the handshake era: initialize goes first then, and the probe only if that fails.
 //
 // # HTTP
 //

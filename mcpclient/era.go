@@ -189,6 +189,9 @@ func connect(ctx context.Context, s Server, o Options) (*conn, *mcp.ClientSessio
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.unprobed {
+		return c.handshake(deadline, o)
+	}
 	found, err := c.probe(deadline, o, o.Probe)
 	if err != nil {
 		c.discard()

@@ -25,7 +25,10 @@ func connectURL(ctx context.Context, s Server, o Options) (*conn, *mcp.ClientSes
 	}
 	limit, cancel := limited(ctx, o.Setup, errSetup, c.asking)
 	defer cancel()
-	late, err := r.findEra(limit, o)
+	var late *probing
+	if !o.unprobed {
+		late, err = r.findEra(limit, o)
+	}
 	if err != nil {
 		err = explain(limit, c, err)
 		c.discard()

@@ -17,6 +17,7 @@ import (
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
 	"github.com/cartagent/cartagent/loop"
+	"github.com/cartagent/cartagent/mcpclient"
 	"github.com/cartagent/cartagent/mcpclient/oauth"
 	"github.com/cartagent/cartagent/session"
 	"github.com/cartagent/cartagent/skills"
@@ -38,6 +39,7 @@ type program struct {
 	bypass bool         // the mode in which nothing asks is offered
 	tell   func(string) // says something to the person, where no client does
 	tokens *oauth.Store // for MCP servers
+	eras   *mcpclient.Eras
 	// browser has the person of a session sign in somewhere.
 	browser func(agent.Setup) oauth.Browser
 	// patience is how long a session's first turn waits for MCP servers that are slow to start.
@@ -47,7 +49,7 @@ type program struct {
 
 func newProgram(cfg *config, logger *log.Logger) *program {
 	p := &program{cfg: cfg, log: logger, own: ownCommand, now: time.Now, patience: 5 * time.Second, freed: func() {}}
-	p.tokens = cfg.tokens()
+	p.tokens, p.eras = cfg.tokens(), mcpclient.NewEras()
 	p.browser = func(s agent.Setup) oauth.Browser { return clientBrowser{s.Page} }
 	p.tell = func(text string) { logger.Warn("configuration", "note", text) }
 	for _, n := range cfg.notes {

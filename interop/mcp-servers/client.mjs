@@ -2,7 +2,7 @@
 // what prompts say (toolmodel_test.go): `call TOOL {ARGS}`, `tools`.
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
-import { calls, check, cwd, launch, look, fresh, must, update, until } from "../checks.mjs";
+import { calls, check, cwd, fresh, launch, look, must, pause, until, update } from "../checks.mjs";
 
 // The servers, as ACP has them, and whether this client shows forms; else what it is asked comes as buttons.
 export const servers = JSON.parse(process.env.INTEROP_SERVERS);
@@ -54,9 +54,10 @@ export async function prompt(words) {
   return updates.filter((u) => u.sessionUpdate === "agent_message_chunk").map((u) => u.content.text).join("");
 }
 
-// call has the model call one tool. It gives what the model saw of the result, and what the client did: the content of
+// call has the model call one tool, which it finds first where it is on the shelf. It gives what the model saw of the result, and what the client did: the content of
 // the call, its raw output and its statuses.
 export async function call(tool, args = {}) {
+  must(await find(tool), `the model is not offered ${tool}`);
   const said = await prompt(`call ${tool} ${JSON.stringify(args)}`);
   const seen = look().updates.filter((u) => u.sessionUpdate.startsWith("tool_call"));
   must(new Set(seen.map((u) => u.toolCallId)).size === 1, `not one call: ${said}`);
@@ -71,11 +72,20 @@ export async function call(tool, args = {}) {
 
 export const tools = async () => (await prompt("tools")).replace("tools: ", "").split(" ");
 
-// has is whether the model's tools come to include that one: servers tell of changes when they like.
-export async function has(tool) {
+// find is whether the model is offered a tool, at once or after a search for it by its name.
+export async function find(tool) {
+  const listed = await tools();
+  if (listed.includes(tool)) return true;
+  if (!listed.includes("tool_search")) return false;
+  await prompt(`call tool_search ${JSON.stringify({ query: tool })}`);
+  return (await tools()).includes(tool);
+}
+
+// comes is whether the model comes to be offered a tool: servers tell of changes when they like.
+export async function comes(tool) {
   for (let i = 0; i < 100; i++) {
-    if ((await tools()).includes(tool)) return true;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (await find(tool)) return true;
+    await pause(50);
   }
   return false;
 }

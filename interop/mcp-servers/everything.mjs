@@ -1,6 +1,6 @@
 // everything.mjs AGENT [ARGS...]: puts the servers of the session, each a @modelcontextprotocol/server-everything, through
 // what it has. Prints a line for each check, and exits with 1 when one fails.
-import { answering, asked, call, command, contains, ended, forms, has, prompt, servers, tools } from "./client.mjs";
+import { answering, asked, call, comes, command, contains, ended, find, forms, prompt, servers, tools } from "./client.mjs";
 import { check, done, must } from "../checks.mjs";
 
 // fill answers the server's form: some of it by hand, the rest by what it proposes.
@@ -16,13 +16,13 @@ for (const { name } of servers) {
     contains(said, new RegExp(`\\| ${name} \\| connected \\| legacy \\| \\d+ \\|`));
   });
   await check(`${name}: tools`, async () => {
-    const all = await tools();
     for (const t of ["echo", "get-sum", "get-tiny-image", "trigger-long-running-operation"]) {
-      must(all.includes(tool(t)), `no ${t} among ${all}`);
+      must(await find(tool(t)), `the model is not offered ${t}`);
     }
     // Those that it registers once it knows the client, and tells of.
-    must(await has(tool("trigger-elicitation-request")), "the tool for who can be asked did not come");
-    must(!(await tools()).some((t) => /sampling/.test(t)), "a tool that needs sampling, which is not offered");
+    must(await comes(tool("trigger-elicitation-request")), "the tool for who can be asked did not come");
+    must(!(await find(tool("trigger-sampling-request"))), "a tool that needs sampling, which is not offered");
+    return `${(await tools()).length} listed`;
   });
   await check(`${name}: a call`, async () => {
     const r = await call(tool("echo"), { message: "naïve ☕ \"quoted\"" });

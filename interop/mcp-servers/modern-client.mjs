@@ -1,6 +1,6 @@
 // modern-client.mjs AGENT [ARGS...]: puts the servers of the session, each a modern.mjs, through what it has. Prints a
 // line for each check, and exits with 1 when one fails.
-import { answering, asked, call, command, contains, ended, forms, has, prompt, servers, tools } from "./client.mjs";
+import { answering, asked, call, comes, command, contains, ended, forms, prompt, servers, tools } from "./client.mjs";
 import { check, done, must } from "../checks.mjs";
 
 const fills = { size: "large", name: "Ada", count: 3 };
@@ -71,7 +71,7 @@ for (const { name } of servers) {
   await check(`${name}: a tool that comes to be`, async () => {
     must(!(await tools()).includes(tool("bloom")), "it is there already");
     contains((await call(tool("grow"))).said, "grown");
-    must(await has(tool("bloom")), "the model is not offered it");
+    must(await comes(tool("bloom")), "the model is not offered it");
     contains((await call(tool("bloom"))).said, "in bloom");
   });
 }

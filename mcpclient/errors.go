@@ -74,5 +74,10 @@ func explain(ctx context.Context, c *conn, err error) error {
 	case cause != nil:
 		return cause
 	}
+	for _, named := range []error{ErrAuth, ErrUnreachable, errRedirect, ErrLost, ErrInvalid, ErrVersion} {
+		if errors.Is(err, named) { // it is ours, and names the server
+			return err
+		}
+	}
 	return fmt.Errorf("server %s: %w", c.name, err)
 }

@@ -39,6 +39,7 @@ func allowed() map[string][]string {
 		"session":              {"loop", logger, "golang.org/x/sys"},
 		"cart":                 {logger, "modernc.org/sqlite"},
 		"internal/transcript":  {"loop", "golang.org/x/tools"},
+		"internal/mcptest":     {"github.com/modelcontextprotocol/go-sdk"},
 		"cmd/cartagent": {
 			"acp", "loop", "agent", "tools", "skills", "mcpclient", "mcpclient/oauth", "llm", "session", "cart", "internal/transcript",
 			logger, "github.com/spf13/cobra", "github.com/mattn/go-isatty", "github.com/muesli/termenv", "golang.org/x/sys",

@@ -95,6 +95,9 @@ type peer struct {
 	asked   []message // the agent's requests
 	faults  []string
 	ask     string
+	pages   []page            // that it was asked to show
+	refuses bool              // to show any
+	closed  []string          // the ids of the pages that are done
 	known   map[string]bool   // sessions that the client has been told of, or named itself
 	owner   map[string]string // the session of a request that is not answered, by id
 }
@@ -229,6 +232,13 @@ func (p *peer) takeNotification(m message) {
 	if err := p.schema.validate(m.Method, "Notification", m.Params); err != nil {
 		p.fault("%v", err)
 	}
+	if m.Method == "elicitation/complete" {
+		var done struct{ ElicitationID string }
+		if err := json.Unmarshal(m.Params, &done); err != nil {
+			p.fault("the end of a page: %v", err)
+		}
+		p.closed = append(p.closed, done.ElicitationID)
+	}
 	if m.Method != "session/update" {
 		return
 	}
@@ -250,6 +260,21 @@ func (p *peer) takeNotification(m message) {
 	p.notes = append(p.notes, n)
 }
 
+// page is one that the client was asked to show.
+type page struct {
+	Mode, URL, ElicitationID, Message string
+}
+
+// takePage agrees to show a page, or not. What the person does there is the test's business.
+func (p *peer) takePage(m message) {
+	var asked page
+	if err := json.Unmarshal(m.Params, &asked); err != nil || asked.Mode != "url" {
+		p.fault("not a page to open: %s", m.Params)
+	}
+	p.pages = append(p.pages, asked)
+	p.write(object{"id": m.ID, "result": object{"action": map[bool]string{true: "decline", false: "accept"}[p.refuses]}})
+}
+
 // takeRequest answers what the agent asks of the client. Only permission may be asked of one that declared nothing.
 func (p *peer) takeRequest(m message) {
 	if err := p.schema.validate(m.Method, "Request", m.Params); err != nil {
@@ -259,6 +284,10 @@ func (p *peer) takeRequest(m message) {
 	var of struct{ SessionID string }
 	if err := json.Unmarshal(m.Params, &of); err == nil && !p.busy(of.SessionID) {
 		p.fault("%s while no turn runs", m.Method)
+	}
+	if m.Method == "elicitation/create" && p.declared("elicitation", "url") {
+		p.takePage(m)
+		return
 	}
 	if m.Method != "session/request_permission" {
 		p.fault("%s was called, which the client did not offer", m.Method)

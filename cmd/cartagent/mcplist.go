@@ -96,7 +96,7 @@ func (w whichServers) all(c console) (out []*listed, work string, err error) {
 func (l *listed) options(c console, logger *log.Logger) mcpclient.Options {
 	return mcpclient.Options{
 		Log: logger, Version: version(),
-		Authorize: signIn(l.tokens, browserAt(c), func(string) serverSpec { return *l.ready }),
+		Authorize: signIn(l.tokens, signerAt(c), func(string) serverSpec { return *l.ready }),
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
 	"github.com/cartagent/cartagent/loop"
-	"github.com/cartagent/cartagent/mcpclient/oauth"
 	"github.com/spf13/cobra"
 )
 
@@ -84,7 +83,7 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 	}
 	p := newProgram(cfg, logger)
 	p.bypass, p.tell = f.bypass, c.tell
-	p.browser = func(agent.Setup) oauth.Browser { return browserAt(c) }
+	p.signer = func(agent.Setup) signer { return signerAt(c) }
 	p.patience = 15 * time.Second // there is no second turn that a late server could join
 	if project := cfg.projectIn(cwd); project.model != "" && !cfg.chosen {
 		c.tell("using " + project.model + ", as " + shown(project.modelFrom) + " says; choose another with CARTAGENT_MODEL or --model")

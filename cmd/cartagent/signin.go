@@ -42,12 +42,20 @@ func (o oauthSpec) check(wrong func(key string, err error)) {
 	}
 }
 
-func (o oauthSpec) grant(b oauth.Browser) oauth.Grant {
+// signer is who can sign in at a server.
+type signer struct {
+	browser oauth.Browser // nil for nobody
+	advice  string        // what can be done then
+}
+
+func (o oauthSpec) grant(who signer) oauth.Grant {
 	client := oauth.Client{ID: o.ClientID, Secret: o.ClientSecret}
 	if o.Grant == grantCredentials {
 		return oauth.ClientCredentials{Client: client}
 	}
-	return oauth.AuthorizationCode{Browser: b, Client: client, Redirect: o.Redirect, Name: "cartagent"}
+	return oauth.AuthorizationCode{
+		Browser: who.browser, Nobody: who.advice, Client: client, Redirect: o.Redirect, Name: "cartagent",
+	}
 }
 
 // tokens is where the tokens for servers are kept, in the state folder; in memory where there is none.
@@ -59,13 +67,13 @@ func (c *config) tokens() *oauth.Store {
 }
 
 // signIn gets tokens for servers at URLs by what spec says of a server of that name.
-func signIn(store *oauth.Store, b oauth.Browser, spec func(name string) serverSpec) func(mcpclient.Server) auth.OAuthHandler {
+func signIn(store *oauth.Store, who signer, spec func(name string) serverSpec) func(mcpclient.Server) auth.OAuthHandler {
 	return func(s mcpclient.Server) auth.OAuthHandler {
 		configured := oauthSpec{}
 		if known := spec(s.Name); known.URL == s.URL {
 			configured = known.OAuth
 		}
-		h, err := oauth.New(oauth.Config{Server: s.URL, Name: s.Name, Store: store, Grant: configured.grant(b)})
+		h, err := oauth.New(oauth.Config{Server: s.URL, Name: s.Name, Store: store, Grant: configured.grant(who)})
 		if err != nil {
 			return nil // the address is none, or the redirect; connecting says the first, configuring the second
 		}
@@ -84,12 +92,12 @@ func (c *config) specIn(work string) func(name string) serverSpec {
 	}
 }
 
-// browserAt is a browser for who sits at the terminal; nil where nobody does.
-func browserAt(c console) oauth.Browser {
+// signerAt is who sits at the terminal, if somebody does.
+func signerAt(c console) signer {
 	if !isTerminal(c.err) {
-		return nil
+		return signer{advice: "run `cartagent mcp list` once in a terminal"}
 	}
-	return terminalBrowser{c.tell}
+	return signer{browser: terminalBrowser{c.tell}}
 }
 
 // terminalBrowser has the person at a terminal open a page by themselves.
@@ -101,20 +109,22 @@ func (b terminalBrowser) Open(_ context.Context, server, address string) error {
 	return nil
 }
 
+// signerOf is the person of a session, if its client can show them pages.
+func signerOf(s agent.Setup) signer {
+	if s.Page == nil {
+		return signer{advice: "this client cannot show the page for it: run `cartagent mcp list` once in a terminal, and start a new session"}
+	}
+	return signer{browser: clientBrowser{s.Page}}
+}
+
 // clientBrowser has the editor show the page.
 type clientBrowser struct{ page agent.Page }
 
-// errNoPage is why a server that wants a person to sign in cannot be used with a client that shows no pages.
-var errNoPage = errors.New("this client cannot show the page to sign in at; run `cartagent mcp list` once in a terminal, and start a new session")
-
 // Open is oauth.Browser's.
 func (b clientBrowser) Open(ctx context.Context, server, address string) error {
-	if b.page == nil {
-		return errNoPage
-	}
 	err := b.page(ctx, "The MCP server "+server+" wants you to sign in.", address)
 	if errors.Is(err, agent.ErrDeclined) {
-		return fmt.Errorf("%w: %w", oauth.ErrRefused, err)
+		return fmt.Errorf("%w: %w; start a new session to be asked again", oauth.ErrRefused, err)
 	}
 	return err
 }

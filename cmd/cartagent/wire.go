@@ -40,8 +40,7 @@ type program struct {
 	tell   func(string) // says something to the person, where no client does
 	tokens *oauth.Store // for MCP servers
 	eras   *mcpclient.Eras
-	// browser has the person of a session sign in somewhere.
-	browser func(agent.Setup) oauth.Browser
+	signer func(agent.Setup) signer // who signs in for a session
 	// patience is how long a session's first turn waits for MCP servers that are slow to start.
 	patience time.Duration
 	freed    func()
@@ -50,7 +49,7 @@ type program struct {
 func newProgram(cfg *config, logger *log.Logger) *program {
 	p := &program{cfg: cfg, log: logger, own: ownCommand, now: time.Now, patience: 5 * time.Second, freed: func() {}}
 	p.tokens, p.eras = cfg.tokens(), mcpclient.NewEras()
-	p.browser = func(s agent.Setup) oauth.Browser { return clientBrowser{s.Page} }
+	p.signer = signerOf
 	p.tell = func(text string) { logger.Warn("configuration", "note", text) }
 	for _, n := range cfg.notes {
 		logger.Warn("configuration", "note", n)

@@ -26,6 +26,7 @@ type Browser interface {
 // AuthorizationCode has a person consent in a browser (authorization code with PKCE).
 type AuthorizationCode struct {
 	Browser Browser // nil where nobody can be asked; then only what is stored is used
+	Nobody  string  // what can be done where Browser is nil, for the text of ErrNobody; may be empty
 	Client  Client  // one that the authorization server knows already; zero for none
 	// Document is the address of this program's client ID metadata document, empty where it has none. Its redirect
 	// addresses must include http://127.0.0.1/callback, without a port.
@@ -91,7 +92,10 @@ func (a AuthorizationCode) obtain(ctx context.Context, r request) (*entry, error
 	if g.meta.AuthorizationEndpoint == "" {
 		return nil, untrusted("the metadata of %s names no authorization endpoint", quoted(g.issuer))
 	}
-	if a.Browser == nil {
+	switch {
+	case a.Browser == nil && a.Nobody != "":
+		return nil, fmt.Errorf("%w; %s", ErrNobody, a.Nobody)
+	case a.Browser == nil:
 		return nil, ErrNobody
 	}
 	r.scopes = offline(r.scopes, g.meta.ScopesSupported)

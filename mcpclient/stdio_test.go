@@ -297,13 +297,3 @@ func TestServerThatDoesNotRead(t *testing.T) {
 	require.NoError(t, <-sent)
 	require.NoError(t, r.Close())
 }
-
-func BenchmarkCall(b *testing.B) {
-	quick := tools(b, open(b, modern().server(b), Options{}))["quick"]
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := quick.Run(b.Context(), job(`{}`), nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

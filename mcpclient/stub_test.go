@@ -47,6 +47,10 @@ func TestMain(m *testing.M) {
 	if conf := os.Getenv(clientVar); conf != "" {
 		os.Exit(beClient(conf))
 	}
+	if os.Getenv(bareVar) != "" {
+		serveBare(os.Stdin, out)
+		os.Exit(0)
+	}
 	if legacy := os.Getenv(cartVar); legacy != "" {
 		o := cart.Options{Legacy: legacy == "legacy"}
 		if err := cart.Serve(context.Background(), os.Stdin, out, o); err != nil {

@@ -76,7 +76,7 @@
 //
 // # Limits of this version
 //
-//   - No progress, no tasks: a result of the type task is an error.
+//   - No progress, no tasks: a result of the type task is an error, and tools that need one are left out.
 //   - Sampling and roots are not declared. A modern server that asks for them fails the call.
 //   - A legacy server's error -32042 (a page must be opened first) is shown as the error that it is.
 //   - A server over Streamable HTTP never counts as ended: each call finds out anew.

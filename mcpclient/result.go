@@ -10,7 +10,7 @@ import (
 )
 
 // decodeResult makes a loop.Result of a tools/call result. Nothing of it vanishes: content of a kind that is not known
-// is kept as loop.Other, structured content reaches the model as text where no text says the same already, and what is
+// is kept as loop.Other, structured content reaches the model as text unless the content says the same already, and what is
 // wholly empty is named.
 func decodeResult(raw json.RawMessage) (loop.Result, error) {
 	var d struct {
@@ -30,7 +30,7 @@ func decodeResult(raw json.RawMessage) (loop.Result, error) {
 	for _, p := range parts {
 		res.Content = append(res.Content, decodeBlock(p))
 	}
-	if d.Structured != nil && !said(res.Content, d.Structured) {
+	if d.Structured != nil && !said(res.Content, d.Content, d.Structured) {
 		res.Content = append(res.Content, loop.Text{Text: string(d.Structured)})
 	}
 	if len(res.Content) == 0 {
@@ -43,8 +43,9 @@ func decodeResult(raw json.RawMessage) (loop.Result, error) {
 	return res, nil
 }
 
-// said is whether one of the texts among blocks is the same JSON value as structured.
-func said(blocks loop.Blocks, structured json.RawMessage) bool {
+// said is whether structured says nothing that the content does not: it is the same JSON value as one of the texts, or an
+// object of nothing but whole texts and the list of content itself.
+func said(blocks loop.Blocks, content, structured json.RawMessage) bool {
 	want, err := exact(structured)
 	if err != nil {
 		return false
@@ -52,14 +53,37 @@ func said(blocks loop.Blocks, structured json.RawMessage) bool {
 	if want == nil && len(blocks) > 0 {
 		return true // null adds nothing to content
 	}
+	texts := map[string]bool{}
 	for _, b := range blocks {
-		if t, ok := b.(loop.Text); ok {
-			if got, err := exact([]byte(t.Text)); err == nil && reflect.DeepEqual(got, want) {
-				return true
-			}
+		t, ok := b.(loop.Text)
+		if !ok {
+			continue
+		}
+		texts[t.Text] = true
+		if got, err := exact([]byte(t.Text)); err == nil && reflect.DeepEqual(got, want) {
+			return true
 		}
 	}
-	return false
+	repeats := func(v any) bool {
+		switch v := v.(type) {
+		case string:
+			return texts[v]
+		case []any:
+			list, err := exact(content)
+			return err == nil && reflect.DeepEqual(list, any(v))
+		}
+		return false
+	}
+	members, ok := want.(map[string]any)
+	if !ok {
+		return repeats(want)
+	}
+	for _, v := range members {
+		if !repeats(v) {
+			return false
+		}
+	}
+	return len(members) > 0
 }
 
 // exact decodes JSON without rounding its numbers.

@@ -41,6 +41,7 @@ type described struct {
 	Schema      json.RawMessage            `json:"inputSchema"`
 	Output      json.RawMessage            `json:"outputSchema"`
 	Annotations json.RawMessage            `json:"annotations"`
+	Execution   json.RawMessage            `json:"execution"`
 	Meta        map[string]json.RawMessage `json:"_meta"`
 }
 
@@ -67,6 +68,9 @@ func (c *Client) tool(raw json.RawMessage) (*Tool, error) {
 	if d.Name == "" {
 		return nil, errors.New("it has no name")
 	}
+	if d.needsTask() {
+		return nil, errors.New("it can only be run as a task, which this client does not do")
+	}
 	check, show, why, err := newValidator(d.Schema)
 	if err != nil {
 		return nil, err
@@ -91,6 +95,14 @@ func (c *Client) tool(raw json.RawMessage) (*Tool, error) {
 		spec.Default = loop.Allow
 	}
 	return &Tool{client: c, name: d.Name, spec: spec, check: check, output: output}, nil
+}
+
+// needsTask is whether a server of 2025-11-25 refuses each call of the tool that is not a task.
+func (d described) needsTask() bool {
+	var e struct {
+		Tasks string `json:"taskSupport"`
+	}
+	return json.Unmarshal(d.Execution, &e) == nil && e.Tasks == "required"
 }
 
 // fingerprint tells the versions of a tool apart. The order of members in its JSON is no difference.

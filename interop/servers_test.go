@@ -28,7 +28,7 @@ var (
 		"connected", "a call", "a failure", "all kinds of content", "resources by mcp_read", "prompts as slash commands",
 		"a choice", "two questions at once", "a page", "a long-running tool", "a tool that comes to be",
 	}
-	filesChecks = []string{"connected", "files: write, edit, read", "files: out of its folder", "memory: a graph", "end"}
+	filesChecks = []string{"connected", "files: write, edit, read", "files: an image", "files: out of its folder", "memory: a graph", "end"}
 )
 
 const (
@@ -76,6 +76,37 @@ func TestServers(t *testing.T) {
 			servers: []object{stdioServer(t, "files", "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js", folder), memory},
 		})
 	})
+}
+
+// `cartagent run` uses a configured server of others, once the person has agreed to the call.
+func TestRunWithServers(t *testing.T) {
+	t.Parallel()
+	needServers(t)
+	file := filepath.Join(t.TempDir(), "servers.json")
+	script, err := filepath.Abs(filepath.Join(serversFolder, everythingServer))
+	require.NoError(t, err)
+	data, err := json.Marshal(object{"mcpServers": object{"everything": object{"command": node(t), "args": []string{script}}}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, data, 0o600))
+	env := startToolModel(t).environ(environ(t, "0s"))
+	run := func(flags ...string) (string, int) {
+		args := append([]string{"run", "--mcp-config", file}, flags...)
+		cmd := exec.CommandContext(t.Context(), built(t), append(args, `call everything__get-sum {"a":40,"b":2}`)...)
+		cmd.Env = env
+		out, err := cmd.Output()
+		if err != nil {
+			var exit *exec.ExitError
+			require.ErrorAs(t, err, &exit)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	out, code := run("--yes")
+	assert.Zero(t, code, out)
+	assert.Contains(t, out, "everything: ")
+	assert.Contains(t, out, "The sum of 40 and 2 is 42.")
+	out, code = run()
+	assert.Equal(t, 5, code, "nobody can be asked")
+	assert.NotContains(t, out, "42.")
 }
 
 // needServers ends a test where the servers, or what drives them, are missing.

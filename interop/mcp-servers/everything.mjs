@@ -22,6 +22,7 @@ for (const { name } of servers) {
     // Those that it registers once it knows the client, and tells of.
     must(await comes(tool("trigger-elicitation-request")), "the tool for who can be asked did not come");
     must(!(await find(tool("trigger-sampling-request"))), "a tool that needs sampling, which is not offered");
+    must(!(await find(tool("simulate-research-query"))), "a tool that needs to be a task, which is not offered either");
     return `${(await tools()).length} listed`;
   });
   await check(`${name}: a call`, async () => {

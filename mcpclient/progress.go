@@ -122,7 +122,7 @@ func (c *conn) progressed(params json.RawMessage) {
 }
 
 // How often progress is shown. Each time is an input in the session's log: the longer a call takes the less often it is, so
-// that an hour has 900 of them at most, of 300 bytes at most.
+// that an hour has fewer than a thousand, of 250 characters at most.
 const (
 	leastGap = 250 * time.Millisecond
 	mostGap  = 5 * time.Second

@@ -29,7 +29,7 @@ type servers struct {
 func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	wanted, refused := p.wanted(s)
 	host := mcpclient.NewHost(mcpclient.HostOptions{Options: mcpclient.Options{
-		Log: p.log.With("session", s.Session), Version: version(), Setup: connecting, Asks: true,
+		Log: p.log.With("session", s.Session), Version: version(), Setup: connecting, Asks: true, Completed: s.PageDone,
 		Authorize: signIn(p.tokens, p.browser(s), p.cfg.specIn(s.Roots[0])),
 	}})
 	out := &servers{host: host, refused: refused}

@@ -116,7 +116,7 @@ func (a *asker) openPage(ctx context.Context, q question) (loop.Answer, error) {
 		return loop.Answer{}, fmt.Errorf("the tool wants the user to open %q, which is no web address; do not pass it on", q.URL)
 	}
 	id := a.pageID(q.call.ID, q.ID)
-	drop := a.pages.add(a.gate.client, id)
+	drop := a.pages.add(ctx, a.gate.client, id)
 	action, err := a.elicit(ctx, q, acp.ElicitationURLMode{ElicitationID: id, URL: q.URL})
 	if err != nil {
 		drop()

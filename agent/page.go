@@ -59,8 +59,8 @@ type openPages struct {
 
 // add notes a page before it is shown: a server may know before the client answers that the person is done there. drop is
 // for one that is not opened.
-func (p *openPages) add(client *acp.ClientConn, id acp.ElicitationID) (drop func()) {
-	ctx, done := context.WithCancel(context.Background())
+func (p *openPages) add(ctx context.Context, client *acp.ClientConn, id acp.ElicitationID) (drop func()) {
+	ctx, done := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { _ = complete(ctx, client, id) }) // a client that is gone has no page open
 	p.mu.Lock()
 	defer p.mu.Unlock()

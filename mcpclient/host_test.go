@@ -148,7 +148,7 @@ func TestServersComeWhenTheyCome(t *testing.T) {
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	_, err = h.Client(t.Context(), "late")
 	require.NoError(t, err)
-	require.Len(t, h.Tools(), 16)
+	require.Len(t, h.Tools(), 18)
 	assert.Equal(t, tools, h.Tools()[:8], "what came late is at the end")
 	_, err = h.Client(t.Context(), "missing")
 	require.ErrorContains(t, err, "not available")

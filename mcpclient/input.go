@@ -293,7 +293,12 @@ func (c *Client) rounds(ctx context.Context, safe bool, send sender) (json.RawMe
 	var opened []string
 	pause := roundPause
 	for range maxRounds {
-		raw, in, err := c.past(ctx, opened, func() (json.RawMessage, *Input, error) { return c.round(ctx, r, safe, send) })
+		do := func() (json.RawMessage, *Input, error) { return c.round(ctx, r, safe, send) }
+		again := do
+		if c.elicit != nil {
+			again = func() (json.RawMessage, *Input, error) { return c.past(ctx, opened, do) }
+		}
+		raw, in, err := again()
 		if err != nil || in == nil {
 			return raw, err
 		}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -59,6 +61,22 @@ func (w *memory) says(line string) { w.conn.incoming([]byte(line), "") }
 
 func (w *memory) result(r *request, result string) {
 	w.says(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, r.ID, result))
+}
+
+// refuse answers that the pages must be opened first, each a member of elicitations.
+func (w *memory) refuse(r *request, pages ...string) {
+	w.says(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"a page first","data":{"elicitations":[%s]}}}`,
+		r.ID, strings.Join(pages, ",")))
+}
+
+// finish says that the person is done at a page.
+func (w *memory) finish(id string) {
+	w.says(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":%q}}`, id))
+}
+
+// calls are the tools/call that the server got.
+func (w *memory) calls() []string {
+	return slices.DeleteFunc(w.messages(), func(m string) bool { return !strings.Contains(m, `"method":"tools/call"`) })
 }
 
 func (w *memory) done(r *request) { w.result(r, `{"content":[{"type":"text","text":"done"}]}`) }

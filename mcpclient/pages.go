@@ -18,7 +18,8 @@ const (
 	methodElicited = "notifications/elicitation/complete"
 )
 
-// wants is what err says must be opened first: pages; nil where it says nothing like that. The key of each is its elicitationId.
+// wants is what err says must come first: pages to open; nil where it says nothing like that. The key of each is its
+// elicitationId.
 func (c *Client) wants(err error) *Input {
 	rpc, ok := errors.AsType[*RPCError](err)
 	if !ok || rpc.Code != codePages || c.conn.modern.Load() {
@@ -61,7 +62,7 @@ func (c *Client) past(ctx context.Context, opened []string, do func() (json.RawM
 	for range maxRounds {
 		raw, in, err := do()
 		wanted := c.wants(err)
-		if wanted == nil || !c.asks && c.elicit == nil {
+		if wanted == nil {
 			return raw, in, err
 		}
 		known := func(q Question) bool { return slices.Contains(opened, q.Key) }

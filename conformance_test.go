@@ -55,7 +55,7 @@ func conformance() []proof {
 		{"terminal/kill", "client terminal", []string{"agent.TestC021CancelFreesTheTerminal"}, ""},
 		{"terminal/release", "client terminal", []string{"agent.TestClientTerminalTroubles", "agent.TestC021CancelFreesTheTerminal"}, ""},
 		{"elicitation/create", "client elicitation.form, .url", []string{"agent.TestForms", "agent.TestPages"}, ""},
-		{"elicitation/complete", "client elicitation.url", []string{"acp.TestEveryClientMethodIsDispatched"}, "served by the library on both ends; the agent sends none, since no tool of its own can tell when a page is done"},
+		{"elicitation/complete", "client elicitation.url", []string{"agent.TestPagesAreDone", "acp.TestEveryClientMethodIsDispatched"}, "for pages of sign-ins, and for those of MCP servers of the handshake era that tell when the person is done; others cannot"},
 		{"update user_message_chunk", "session/load", []string{"agent.TestC062LoadLooksAsItDidLive"}, ""},
 		{"update agent_message_chunk", "always", []string{"agent.TestPromptStreamsAndRemembers"}, ""},
 		{"update agent_thought_chunk", "option thoughts", []string{"agent.TestPromptStreamsAndRemembers"}, ""},

@@ -101,6 +101,9 @@ type Setup struct {
 	Terminal Terminal
 	// Page shows the person pages to open; nil where the client cannot.
 	Page Page
+	// PageDone is called when the person is done at the page of a tool's question; it tells the client, and returns at once.
+	// Of a page that the client was not shown it knows nothing.
+	PageDone func(callID, questionID string)
 	// Files puts the client's view of files, unsaved changes included, before the given one. It is the identity where
 	// the client offers none.
 	Files func(Files) Files

@@ -22,6 +22,7 @@ const maxChoices = 6
 type asker struct {
 	gate    *gate
 	silence silence // of forms and pages; that of buttons is the gate's
+	pages   openPages
 }
 
 func newAsker(client *acp.ClientConn, session acp.SessionID) *asker {
@@ -114,17 +115,27 @@ func (a *asker) openPage(ctx context.Context, q question) (loop.Answer, error) {
 	if err != nil || page.Host == "" || page.Scheme != "https" && page.Scheme != "http" {
 		return loop.Answer{}, fmt.Errorf("the tool wants the user to open %q, which is no web address; do not pass it on", q.URL)
 	}
-	action, err := a.elicit(ctx, q, acp.ElicitationURLMode{
-		ElicitationID: acp.ElicitationID(string(a.gate.session) + "/" + q.call.ID + "/" + q.ID), URL: q.URL,
-	})
+	id := a.pageID(q.call.ID, q.ID)
+	drop := a.pages.add(ctx, a.gate.client, id)
+	action, err := a.elicit(ctx, q, acp.ElicitationURLMode{ElicitationID: id, URL: q.URL})
 	if err != nil {
+		drop()
 		return loop.Answer{}, q.unanswered(err)
 	}
 	if _, ok := action.(acp.ElicitationAcceptAction); ok {
 		return loop.Answer{Action: loop.AnswerAccept}, nil
 	}
+	drop()
 	return refusalOf(action), nil
 }
+
+func (a *asker) pageID(call, question string) acp.ElicitationID {
+	return acp.ElicitationID(string(a.gate.session) + "/" + call + "/" + question)
+}
+
+// pageDone tells the client, if it was shown the page of that question, that it has served its purpose. It does not wait
+// for the client.
+func (a *asker) pageDone(call, question string) { a.pages.complete(a.pageID(call, question)) }
 
 func (a *asker) fillForm(ctx context.Context, q question, form acp.ElicitationSchema) (loop.Answer, error) {
 	action, err := a.elicit(ctx, q, acp.ElicitationFormMode{RequestedSchema: form})

@@ -326,6 +326,52 @@ func TestPages(t *testing.T) {
 	assert.ErrorContains(t, err, "https://pay.example/7")
 }
 
+// observer is a reader that hears which pages are done.
+type observer struct {
+	reader
+	done kept[acp.ElicitationID]
+	told chan struct{}
+}
+
+func (o *observer) CompleteElicitation(_ context.Context, n *acp.CompleteElicitationNotification) error {
+	o.done.add(n.ElicitationID)
+	o.told <- struct{}{}
+	return nil
+}
+
+// A client is told once that a page which it has shown is done, before the person has answered too, and of no other.
+func TestPagesAreDone(t *testing.T) {
+	t.Parallel()
+	q := loop.Question{ID: "p1", Message: "Pay for it.", URL: "https://pay.example/7"}
+	o := &observer{told: make(chan struct{}, 9)}
+	conn, _ := dial(t, o, formsAndPages())
+	a := newAsker(conn, "sess_1")
+	o.fill = does(acp.ElicitationDeclineAction{})
+	_, err := a.AskForm(t.Context(), buy, q)
+	require.NoError(t, err)
+	a.pageDone(buy.ID, "p1") // it was not opened
+	a.pageDone(buy.ID, "p0")
+
+	o.fill = does(acp.ElicitationAcceptAction{})
+	_, err = a.AskForm(t.Context(), buy, q)
+	require.NoError(t, err)
+	a.pageDone(buy.ID, "p1")
+	a.pageDone(buy.ID, "p1")
+	<-o.told
+	assert.Equal(t, []acp.ElicitationID{"sess_1/call_1_1/p1"}, o.done.all())
+
+	q.ID = "p2"
+	o.fill = func(context.Context) (*acp.CreateElicitationResponse, error) {
+		a.pageDone(buy.ID, "p2")
+		<-o.told
+		return &acp.CreateElicitationResponse{Action: acp.ElicitationAcceptAction{}}, nil
+	}
+	_, err = a.AskForm(t.Context(), buy, q)
+	require.NoError(t, err)
+	assert.Equal(t, []acp.ElicitationID{"sess_1/call_1_1/p1", "sess_1/call_1_1/p2"}, o.done.all())
+	assert.Empty(t, a.pages.done)
+}
+
 var offered = []loop.Option{{Kind: loop.AllowOnce, Name: "Yes"}, {Kind: loop.RejectOnce, Name: "No"}}
 
 // C018: a client that says that it cannot ask is not asked again, and nothing is allowed.

@@ -39,6 +39,7 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 		Session: s.id, Roots: roots, Servers: servers, Model: model, Client: s.agent.client, Offered: had,
 		Terminal: clientTerminal(s.agent.client, s.id, s.agent.o.Log),
 		Page:     s.pages(),
+		PageDone: s.asker.pageDone,
 		Files:    func(own Files) Files { return clientFiles(s.agent.client, s.id, own) },
 	})
 	if err == nil && errors.Join(ctx.Err(), s.lifetime.Err()) != nil { // a cancel in between: what was connected may be half of it

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/cartagent/cartagent/acp"
 )
@@ -37,10 +38,51 @@ func (s *session) showPage(ctx context.Context, about, address string) error {
 		return ErrDeclined
 	}
 	context.AfterFunc(ctx, func() {
-		done := &acp.CompleteElicitationNotification{ElicitationID: id}
-		if err := s.agent.client.CompleteElicitation(context.WithoutCancel(ctx), done); err != nil {
+		if err := complete(ctx, s.agent.client, id); err != nil {
 			s.agent.o.Log.Debug("telling that a page is done", "session", s.id, "err", err)
 		}
 	})
 	return nil
+}
+
+// complete tells the client that a page has served its purpose.
+func complete(ctx context.Context, client *acp.ClientConn, id acp.ElicitationID) error {
+	return client.CompleteElicitation(context.WithoutCancel(ctx), &acp.CompleteElicitationNotification{ElicitationID: id})
+}
+
+// openPages are the pages of tools' questions that the client was shown and may have open, each with what tells it that
+// the page is done.
+type openPages struct {
+	mu   sync.Mutex
+	done map[acp.ElicitationID]func()
+}
+
+// add notes a page before it is shown: a server may know before the client answers that the person is done there. drop is
+// for one that is not opened.
+func (p *openPages) add(ctx context.Context, client *acp.ClientConn, id acp.ElicitationID) (drop func()) {
+	ctx, done := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { _ = complete(ctx, client, id) }) // a client that is gone has no page open
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done == nil {
+		p.done = make(map[acp.ElicitationID]func())
+	}
+	p.done[id] = done
+	return func() {
+		stop()
+		done()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.done, id)
+	}
+}
+
+// complete has the client told that a page is done, once, if it was shown. It does not wait for the client.
+func (p *openPages) complete(id acp.ElicitationID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if done := p.done[id]; done != nil {
+		delete(p.done, id)
+		done()
+	}
 }

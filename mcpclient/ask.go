@@ -7,16 +7,18 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cartagent/cartagent/loop"
 )
 
-// asked is what a question of a modern server keeps in its State: all that the server wants to know at once, and what
+// asked is what a question of a modern server, or a legacy one's page that a call must wait for, keeps in its State: all that the server wants to know at once, and what
 // goes back along with the answers. Nothing else is kept of the call, so it can go on in another process.
 type asked struct {
 	Round     int      `json:"round"`
 	Questions []wanted `json:"questions"`
 	State     *string  `json:"state,omitempty"`
+	Opened    []string `json:"opened,omitempty"` // the keys of pages of earlier rounds, where a legacy server wants pages
 }
 
 // wanted is a Question as logs have it.
@@ -73,27 +75,22 @@ func (a asked) responses(server string, answers []loop.Answer) (map[string]Answe
 
 // play makes the call of a job, or goes on with it by the answers that the job has. What the server wants to know comes
 // back as a *loop.NeedsAnswer.
-func (c *Client) play(ctx context.Context, j loop.Job, p CallParams) (json.RawMessage, error) {
+func (c *Client) play(ctx context.Context, j loop.Job, p CallParams, shows *reporter) (json.RawMessage, error) {
+	p.show = shows.show
 	if !c.asks {
 		return c.run(ctx, p)
 	}
 	if !c.conn.modern.Load() {
-		return c.talk(ctx, j, p)
+		return c.talk(ctx, j, p, shows)
 	}
-	var before asked
-	if n := len(j.Answers); n > 0 {
-		if err := json.Unmarshal(j.Answers[n-1].State, &before); err != nil {
-			return nil, fmt.Errorf("server %s: what it has asked cannot be read any more; call again: %w", c.server.Name, err)
-		}
-		needs, err := before.next(j.Answers)
-		if err != nil || needs != nil {
-			return nil, errors.Join(err, asError(needs))
-		}
-		if p.Responses, err = before.responses(c.server.Name, j.Answers); err != nil {
-			return nil, err
-		}
-		p.State = before.State
+	before, err := c.answered(j)
+	if err != nil {
+		return nil, err
 	}
+	if p.Responses, err = before.responses(c.server.Name, j.Answers); err != nil {
+		return nil, err
+	}
+	p.State = before.State
 	pause := roundPause
 	for round := before.Round + 1; round <= maxRounds; round++ {
 		raw, in, err := c.round(ctx, retry{responses: p.Responses, state: p.State}, p.Safe, c.caller(p))
@@ -101,7 +98,7 @@ func (c *Client) play(ctx context.Context, j loop.Job, p CallParams) (json.RawMe
 			return raw, err
 		}
 		if len(in.Questions) > 0 {
-			return nil, c.needs(*in, round)
+			return nil, c.needs(*in, asked{Round: round})
 		}
 		p.Responses, p.State = nil, in.State
 		if err := sleep(ctx, pause); err != nil {
@@ -112,6 +109,20 @@ func (c *Client) play(ctx context.Context, j loop.Job, p CallParams) (json.RawMe
 	return nil, fmt.Errorf("server %s: %w: it has asked %d times and is not done", c.server.Name, ErrInput, maxRounds)
 }
 
+// answered is what was asked last, once all of it is answered; until then the error asks for the rest.
+func (c *Client) answered(j loop.Job) (asked, error) {
+	var before asked
+	n := len(j.Answers)
+	if n == 0 {
+		return before, nil
+	}
+	if err := json.Unmarshal(j.Answers[n-1].State, &before); err != nil {
+		return before, fmt.Errorf("server %s: what it has asked cannot be read any more; call again: %w", c.server.Name, err)
+	}
+	needs, err := before.next(j.Answers)
+	return before, errors.Join(err, asError(needs))
+}
+
 func asError(n *loop.NeedsAnswer) error {
 	if n == nil {
 		return nil
@@ -119,9 +130,9 @@ func asError(n *loop.NeedsAnswer) error {
 	return n
 }
 
-// needs is the first of the questions, as an error.
-func (c *Client) needs(in Input, round int) error {
-	a := asked{Round: round, State: in.State}
+// needs is the first of the questions, as an error. a is what is known of them beside.
+func (c *Client) needs(in Input, a asked) error {
+	a.State = in.State
 	for _, q := range in.Questions {
 		a.Questions = append(a.Questions, wanted{Key: q.Key, Mode: q.Mode, Message: q.Message, Schema: q.Schema, URL: q.URL})
 	}
@@ -139,11 +150,14 @@ type talks struct {
 // talk is a call that goes on while the loop asks the person.
 type talk struct {
 	callID    string
+	before    asked // what was asked before it was made
+	shows     atomic.Pointer[reporter]
 	questions chan talked
 	waits     chan Answer // of the question that was put; nil where none was
 	number    int         // of that question
 	done      chan struct{}
-	raw       json.RawMessage // with err, once done is closed
+	raw       json.RawMessage // with in and err, once done is closed
+	in        *Input
 	err       error
 }
 
@@ -155,16 +169,20 @@ type talked struct {
 // errTalkGone is why an answer comes too late for a server of the handshake era.
 var errTalkGone = errors.New("who asked is gone, and the call with it; whether it took effect is not known")
 
-// talk is play for servers of the handshake era. The call goes on while the person is asked, and ends with the turn.
-func (c *Client) talk(ctx context.Context, j loop.Job, p CallParams) (json.RawMessage, error) {
+// talk is play for servers of the handshake era. The call goes on while the person is asked, and ends with the turn. Where
+// it was refused until a page is opened, it has ended, and is made anew with the answer.
+func (c *Client) talk(ctx context.Context, j loop.Job, p CallParams, shows *reporter) (json.RawMessage, error) {
 	t := c.talks.find(j.Call.ID)
 	switch n := len(j.Answers); {
-	case n == 0 && t == nil:
-		t = c.talks.begin(j.Call.ID)
-		c.talks.group.Go(func() {
-			defer c.talks.end(t)
-			t.raw, t.err = c.run(ctx, p)
-		})
+	case t == nil && (n == 0 || len(j.Answers[n-1].State) > 0):
+		before, err := c.answered(j)
+		if err == nil {
+			err = c.agreed(&before, j)
+		}
+		if err != nil {
+			return nil, err
+		}
+		t = c.beginTalk(ctx, j, p, before)
 	case n == 0 || t == nil || t.waits == nil:
 		return nil, fmt.Errorf("server %s: %w", c.server.Name, errTalkGone)
 	default:
@@ -172,16 +190,67 @@ func (c *Client) talk(ctx context.Context, j loop.Job, p CallParams) (json.RawMe
 		t.waits <- Answer{Action: string(a.Action), Content: a.Content}
 		t.waits = nil
 	}
+	t.shows.Store(shows)
+	defer t.shows.Store(nil)
 	select {
 	case <-t.done:
-		return t.raw, t.err
+		if t.err != nil || t.in == nil {
+			return t.raw, t.err
+		}
+		return nil, c.wantsPages(j, t)
 	case q := <-t.questions:
 		t.waits = q.answer
 		t.number++
+		id := strconv.Itoa(t.number)
+		if q.URL != "" && q.Key != "" {
+			c.conn.opened.add(q.Key, j.Call.ID, id)
+		}
 		return nil, &loop.NeedsAnswer{Question: loop.Question{
-			ID: strconv.Itoa(t.number), Message: q.Message, Schema: q.Schema, URL: q.URL, Fleeting: true,
+			ID: id, Message: q.Message, Schema: q.Schema, URL: q.URL, Fleeting: true,
 		}}
 	}
+}
+
+// agreed notes the pages that were asked for as opened, or is an error where the person has not agreed to one.
+func (c *Client) agreed(a *asked, j loop.Job) error {
+	given, err := a.responses(c.server.Name, j.Answers)
+	if err != nil {
+		return err
+	}
+	for _, q := range a.Questions {
+		a.Opened = append(a.Opened, q.Key)
+	}
+	return c.accepted(given)
+}
+
+// beginTalk makes the call of a job.
+func (c *Client) beginTalk(ctx context.Context, j loop.Job, p CallParams, before asked) *talk {
+	t := c.talks.begin(j.Call.ID)
+	t.before, t.number = before, len(j.Answers)
+	p.show = func(line string) {
+		if shows := t.shows.Load(); shows != nil {
+			shows.show(line)
+		}
+	}
+	c.talks.group.Go(func() {
+		defer c.talks.end(t)
+		t.raw, t.in, t.err = c.past(ctx, before.Opened, func() (json.RawMessage, *Input, error) {
+			return c.round(ctx, retry{}, p.Safe, c.caller(p))
+		})
+	})
+	return t
+}
+
+// wantsPages is the question for the first page that a call must wait for.
+func (c *Client) wantsPages(j loop.Job, t *talk) error {
+	a := asked{Round: t.before.Round + 1, Opened: t.before.Opened}
+	if a.Round > maxRounds {
+		return fmt.Errorf("server %s: %w: it has asked %d times and is not done", c.server.Name, ErrInput, maxRounds)
+	}
+	for _, q := range t.in.Questions {
+		c.conn.opened.add(q.Key, j.Call.ID, a.id(q.Key))
+	}
+	return c.needs(*t.in, a)
 }
 
 func (t *talks) find(callID string) *talk {

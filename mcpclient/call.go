@@ -24,6 +24,8 @@ type CallParams struct {
 	// State is the state that came with them.
 	Responses map[string]Answer
 	State     *string
+
+	show func(line string) // has progress shown; nil for nobody
 }
 
 // Outcome is a result, or what the server wants to know before there is one.
@@ -34,10 +36,13 @@ type Outcome struct {
 
 // Call calls a tool once. When the server wants input first the outcome says so, and the call goes on with a Call that has
 // the same Name and Args, the answers and the state. That may be another client's, of another process: nothing else is
-// kept of it. Only modern servers ask that way; the questions of legacy ones go to Options.Elicit, and so do all where
-// Tool.Run makes the call.
+// kept of it. Only modern servers ask that way, and legacy ones that want a page to be opened first; their other questions
+// go to Options.Elicit, and so do all where Tool.Run makes the call.
 func (c *Client) Call(ctx context.Context, p CallParams) (Outcome, error) {
 	raw, in, err := c.round(ctx, retry{responses: p.Responses, state: p.State}, p.Safe, c.caller(p))
+	if pages := c.wants(err); pages != nil {
+		in, err = pages, nil
+	}
 	if err != nil || in != nil {
 		return Outcome{Input: in}, callError(p.Name, err)
 	}
@@ -66,7 +71,7 @@ const codeHeaderMismatch = -32020
 // caller sends a tools/call. A server over HTTP that misses headers has changed the tool's schema: the list is fetched
 // again and the call repeated, once. It was refused, so nothing is done twice.
 func (c *Client) caller(p CallParams) sender {
-	send := func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
+	send := func(ctx context.Context, l *limit, meta mcp.Meta) (mcp.Meta, error) {
 		params := &mcp.CallToolParams{Name: p.Name, Arguments: p.Args, Meta: mcp.Meta{}}
 		if p.Args == nil {
 			params.Arguments = json.RawMessage("{}")
@@ -74,14 +79,17 @@ func (c *Client) caller(p CallParams) sender {
 		for _, m := range []map[string]any{p.Meta, meta} {
 			maps.Copy(params.Meta, m)
 		}
+		token, drop := c.conn.follow(&watch{grow: l.grow, show: p.show})
+		defer drop()
+		params.Meta["progressToken"] = token
 		r, err := c.session.CallTool(ctx, params)
 		if err != nil {
 			return nil, err
 		}
 		return r.Meta, nil
 	}
-	return func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
-		got, err := send(ctx, meta)
+	return func(ctx context.Context, l *limit, meta mcp.Meta) (mcp.Meta, error) {
+		got, err := send(ctx, l, meta)
 		if !c.conn.mismatched(err) {
 			return got, err
 		}
@@ -90,6 +98,6 @@ func (c *Client) caller(p CallParams) sender {
 		if _, listErr := c.Tools(ctx); listErr != nil {
 			return nil, errors.Join(err, listErr)
 		}
-		return send(ctx, meta)
+		return send(ctx, l, meta)
 	}
 }

@@ -26,7 +26,8 @@ type Server struct {
 	Type    string            // of a URL: TypeHTTP (also when empty) or TypeSSE
 	URL     string            // of a server that is there already
 	Headers map[string]string // sent along with each request to URL
-	Timeout time.Duration     // for each request; DefaultTimeout when zero
+	Timeout time.Duration     // for each request, and again with each progress of it; DefaultTimeout when zero
+	Ceiling time.Duration     // for a request with progress; ten times Timeout, and ten minutes at least, when zero
 	Trusted bool              // what it says about its tools is believed
 	Allow   []string          // the tools that there are, by name or pattern (* and ?); empty means all
 	Deny    []string          // those that there are not, whatever Allow says
@@ -58,6 +59,9 @@ type Options struct {
 	// Asks takes the questions of servers to the loop, in place of Elicit: Tool.Run ends with a *loop.NeedsAnswer, and goes
 	// on with the answer when it is called again. One of a modern server may then be of another process.
 	Asks bool
+	// Completed hears that the person is done at a page which a legacy server wanted opened: that question of that call. It
+	// is called from where the server's messages are read, so it must return soon.
+	Completed func(callID, questionID string)
 	// Authorize gives what gets tokens for a server at a URL, or nil for none. A server whose Headers have an Authorization
 	// is not asked about. It is called once for each Connect.
 	Authorize func(s Server) auth.OAuthHandler
@@ -100,15 +104,17 @@ func (o Options) withDefaults() Options {
 // Client is a connection to one server. Its methods may be called from any goroutine; a call that takes long holds up
 // no other.
 type Client struct {
-	server  Server
-	log     *log.Logger
-	elicit  ElicitFunc
-	asks    bool
-	talks   *talks
-	conn    *conn
-	session *mcp.ClientSession
-	known   atomic.Pointer[map[string]Prompt] // by name, of the last list; never changed once stored
-	news    listeners
+	server   Server
+	log      *log.Logger
+	elicit   ElicitFunc
+	asks     bool
+	talks    *talks
+	probe    time.Duration   // how long a sign of life may take
+	discover json.RawMessage // the params of our server/discover
+	conn     *conn
+	session  *mcp.ClientSession
+	known    atomic.Pointer[map[string]Prompt] // by name, of the last list; never changed once stored
+	news     listeners
 
 	toldMu sync.Mutex
 	told   map[string]bool // warnings about lists
@@ -120,21 +126,23 @@ type Client struct {
 // the life of the client: Close ends that. The error names the server, and what it said on stderr.
 func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	o = o.withDefaults()
-	if s.Timeout <= 0 {
-		s.Timeout = DefaultTimeout
-	}
+	s = s.withTimes()
 	if s.Name == "" {
 		return nil, fmt.Errorf("connecting to an MCP server: it has no name; give it one in the configuration")
 	}
-	c := &Client{server: s, log: o.Log, elicit: o.Elicit, asks: o.Asks, talks: &talks{}}
+	c := &Client{server: s, log: o.Log, elicit: o.Elicit, asks: o.Asks, talks: &talks{}, probe: o.Probe}
 	if o.Asks {
 		c.elicit, o.Elicit = nil, c.talks.elicit
 	}
+	sign, err := probeMessage(o)
+	if err != nil {
+		return nil, err
+	}
+	c.discover = sign.params
 	reach := connect
 	if s.URL != "" {
 		reach = connectURL
 	}
-	var err error
 	if o.Eras.knowsLegacy(s) {
 		first := o
 		first.unprobed, first.Setup = true, o.Setup/2
@@ -202,16 +210,19 @@ const (
 
 // request runs one request of the SDK that only reads, and gives the bytes of its result.
 func (c *Client) request(ctx context.Context, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, error) {
-	raw, kind, err := c.exchange(ctx, true, do)
+	raw, kind, err := c.exchange(ctx, true, func(ctx context.Context, _ *limit) (mcp.Meta, error) { return do(ctx) })
 	if err == nil && kind == typeInput {
 		return nil, fmt.Errorf("server %s: %w: a list needs no input", c.server.Name, ErrInvalid)
 	}
 	return raw, err
 }
 
+// limitedRequest makes one request of the SDK, whose progress extends the limit.
+type limitedRequest func(context.Context, *limit) (mcp.Meta, error)
+
 // exchange runs one request of the SDK within the server's timeout and gives the bytes and the type of its result. One
 // that is safe is sent again, once, as a new request, when its answer was lost.
-func (c *Client) exchange(ctx context.Context, safe bool, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, string, error) {
+func (c *Client) exchange(ctx context.Context, safe bool, do limitedRequest) (json.RawMessage, string, error) {
 	raw, err := c.try(ctx, do)
 	if safe && errors.Is(err, ErrLost) {
 		c.log.Info("answer lost; the request is sent again", "server", c.server.Name, "err", err)
@@ -236,11 +247,18 @@ func (c *Client) exchange(ctx context.Context, safe bool, do func(context.Contex
 }
 
 // try runs one request of the SDK and redeems its ticket.
-func (c *Client) try(ctx context.Context, do func(context.Context) (mcp.Meta, error)) (json.RawMessage, error) {
-	limit, cancel := limited(ctx, c.server.Timeout, ErrTimeout, c.conn.asking)
+func (c *Client) try(ctx context.Context, do limitedRequest) (json.RawMessage, error) {
+	if err := c.conn.cause(); err != nil {
+		return nil, err
+	}
+	l, heard := c.server.limit(c.conn.asking), c.conn.heard.Load()
+	limit, cancel := l.start(ctx)
 	defer cancel()
-	meta, err := do(limit)
+	meta, err := do(limit, l)
 	if err != nil {
+		if errors.Is(context.Cause(limit), ErrTimeout) {
+			c.conn.unheard(l.begun, heard)
+		}
 		return nil, explain(limit, c.conn, err)
 	}
 	if ticket, ok := meta[ticketKey].(string); ok {

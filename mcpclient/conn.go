@@ -23,6 +23,7 @@ const (
 	methodDiscover   = "server/discover"
 	methodInitialize = "initialize"
 	methodCancelled  = "notifications/cancelled"
+	methodCall       = "tools/call"
 )
 
 // ticketKey is where the SDK's results carry the ticket for the bytes that conn kept.
@@ -55,6 +56,7 @@ type wire interface {
 
 // conn is an mcp.Connection to a server. Beyond what its wire does it
 //   - skips what is no message, and answers to requests that nobody waits for;
+//   - takes the progress of requests, what servers log, and the end of pages, in the order in which they come;
 //   - keeps the results of data-bearing methods as they came, and the errors that are no server's (see settle);
 //   - answers the SDK's server/discover itself from the probe that was made before, and lets no initialize through to
 //     a modern server, nor a modern server's request through to the SDK.
@@ -86,6 +88,15 @@ type conn struct {
 	retries map[string]retry
 	junkAt  time.Time
 	junked  int
+	tokens  int64            // how many tokens for progress were given out
+	watches map[int64]*watch // by their tokens
+	silence silence
+	saying  saying
+
+	opened  openPages
+	conceal func(string) string // takes the server's secrets from a text
+	heard   atomic.Int64        // how many messages have come
+	mute    chan struct{}       // has something once the server may hang
 }
 
 // call is a request without an answer.
@@ -106,11 +117,12 @@ func newConn(s Server, o Options) *conn {
 		o.asking = &asking{}
 	}
 	return &conn{
-		name: s.Name, log: o.Log, asking: o.asking,
+		name: s.Name, log: o.Log, asking: o.asking, conceal: s.Conceal,
 		frames: make(chan jsonrpc.Message), inject: make(chan jsonrpc.Message, 1), probed: make(chan *answer, 1),
 		ended: make(chan struct{}), closed: make(chan struct{}), gone: make(chan struct{}),
 		pending: map[string]*call{}, kept: map[string]json.RawMessage{}, failed: map[string]error{},
-		retries: map[string]retry{}, secret: rand.Text(),
+		retries: map[string]retry{}, secret: rand.Text(), watches: map[int64]*watch{}, mute: make(chan struct{}, 1),
+		opened: openPages{completed: o.Completed},
 	}
 }
 
@@ -196,6 +208,9 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	if m.id == "" {
 		return c.wire.send(ctx, m)
+	}
+	if m.method == methodCall {
+		c.bind(m.id, m.params)
 	}
 	c.expect(m.id, &call{method: m.method})
 	if err := c.wire.send(ctx, m); err != nil {

@@ -54,6 +54,29 @@
 // is declared only when that is set. A modern server's input_required is answered by a new request with the answers and
 // the same state, at most ten times; without questions it is a wish to wait. Client.Call gives the questions back instead.
 //
+// A legacy server's error -32042 names pages to open first. They are questions like others, and when the person has agreed
+// to all of them the request is made anew. If it is refused again for the same pages, the person is on their way: it is made
+// again when the server says that they are done (notifications/elicitation/complete), and after pauses of 2 to 30 s, ten
+// times at most. Options.Completed hears of pages that are done.
+//
+// # Time
+//
+// A request may take Server.Timeout. Each tools/call has a progressToken, and each notifications/progress for it whose
+// progress is more than the last gives the call its timeout once more, up to Server.Ceiling in all. What does not grow
+// extends nothing and is not shown: else a server that is stuck would live for as long as it says so. The time of a person
+// who is asked something does not count. Then the request is cancelled (by a message, or by the end of its stream where the
+// server is modern and at a URL), what still comes for it is ignored, and the error says that the outcome is not known.
+//
+// Progress is reported by Tool.Run as one line, each in place of the one before: at once, then at least 250 ms apart, and as
+// a call goes on a sixtieth of its time, 5 s at most. That is fewer than a thousand lines an hour, and the last one always.
+// Nothing is reported after Run has returned, of a call that was given up, or by another's token.
+//
+// A host ends a process that lets three requests in a row, not side by side, run out without a single message, if it does
+// not answer ping (server/discover in the modern era) within Options.Probe either. It is started again like one that ended.
+// Servers at a URL are left alone: there is no process to end.
+//
+// What a server logs (notifications/message) goes to our log as debug, ten messages a second at most. No level is asked for.
+//
 // A Client is one connection; when its server ends, it has ended too. A [Host] keeps the servers of a session: it starts
 // them side by side and again when they end, and offers tools that live on from one process to the next.
 //
@@ -76,9 +99,10 @@
 //
 // # Limits of this version
 //
-//   - No progress, no tasks: a result of the type task is an error, and tools that need one are left out.
+//   - No tasks: a result of the type task is an error, and tools that need one are left out. Progress is asked for calls only,
+//     not for lists, prompts or resources.
 //   - Sampling and roots are not declared. A modern server that asks for them fails the call.
-//   - A legacy server's error -32042 (a page must be opened first) is shown as the error that it is.
+//   - With Options.Asks, pages that a legacy server wants before it gives a prompt or a resource are not asked for.
 //   - A server over Streamable HTTP never counts as ended: each call finds out anew.
 //   - A prompt becomes part of one message of the user; the other roles in it are named in words. ACP has no completion for
 //     the arguments of slash commands, so values are named where one is missing or refused.

@@ -63,12 +63,12 @@ func explain(ctx context.Context, c *conn, err error) error {
 	case rpc != nil:
 		return &RPCError{Server: c.name, Code: rpc.Code, Message: rpc.Message, Data: rpc.Data}
 	case errors.Is(cause, ErrEnded):
-		return cause
+		return fmt.Errorf("%w; whether the request took effect is not known", cause)
 	case errors.Is(context.Cause(ctx), errSetup):
 		return fmt.Errorf("server %s: %w: %w%s", c.name, errSetup, ErrTimeout, c.wire.lastWords())
 	case errors.Is(context.Cause(ctx), ErrTimeout):
-		return fmt.Errorf("server %s: %w; the call was cancelled, and whether it took effect is not known",
-			c.name, ErrTimeout)
+		return fmt.Errorf("server %s: %w; the request was cancelled, and whether it took effect is not known",
+			c.name, context.Cause(ctx))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case cause != nil:

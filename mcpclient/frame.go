@@ -56,6 +56,7 @@ func (c *conn) message(raw []byte, asked string) bool {
 		c.junk("it is no JSON-RPC message", raw)
 		return true
 	}
+	c.heard.Add(1)
 	if f.Method == nil {
 		return c.response(&f, raw, asked)
 	}
@@ -70,6 +71,9 @@ func (c *conn) message(raw []byte, asked string) bool {
 	}
 	if !id.IsValid() {
 		c.cache.note(*f.Method, f.Params)
+		if c.noticed(*f.Method, f.Params) {
+			return true
+		}
 	}
 	if *f.Method == methodElicit && id.IsValid() {
 		f.Params = wrapQuestion(f.Params)

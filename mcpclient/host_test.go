@@ -69,7 +69,7 @@ func TestAServerIsStartedAgain(t *testing.T) {
 	s := modern()
 	s.Dir = t.TempDir()
 	h := hosted(t, HostOptions{Retry: soon}, s.server(t))
-	assert.Equal(t, []State{{Name: "shop", Phase: PhaseConnected, Era: EraModern, Version: modernVersion, Tools: 8}}, h.States())
+	assert.Equal(t, []State{{Name: "shop", Phase: PhaseConnected, Era: EraModern, Version: modernVersion, Tools: len(s.tools())}}, h.States())
 	before := h.Tools()
 	never, quick := hostTool(t, h, "never"), hostTool(t, h, "quick")
 	failed := make(chan error)
@@ -144,12 +144,13 @@ func TestServersComeWhenTheyCome(t *testing.T) {
 	assert.Equal(t, PhaseConnecting, states[0].Phase)
 	assert.Equal(t, PhaseConnecting, states[1].Phase)
 	tools := h.Tools()
-	require.Len(t, tools, 8)
+	own := len((&stub{}).tools())
+	require.Len(t, tools, own)
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	_, err = h.Client(t.Context(), "late")
 	require.NoError(t, err)
-	require.Len(t, h.Tools(), 16)
-	assert.Equal(t, tools, h.Tools()[:8], "what came late is at the end")
+	require.Len(t, h.Tools(), 2*own)
+	assert.Equal(t, tools, h.Tools()[:own], "what came late is at the end")
 	_, err = h.Client(t.Context(), "missing")
 	require.ErrorContains(t, err, "not available")
 	_, err = h.Client(t.Context(), "nobody")
@@ -263,4 +264,96 @@ func TestAServerChangesItsToolsWithoutAWord(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, p.Caution, "arguments")
 	assert.Equal(t, 2, s.sent(t, "tools/list"))
+}
+
+// A server that lets one call after the other run out, and does not answer when it is asked whether it lives, is ended and
+// started again, as often as one that ends by itself. No call is repeated.
+func TestAServerThatHangsIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	for era, s := range map[string]*stub{EraModern: modern(), EraLegacy: {}} {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			s.Dir = t.TempDir()
+			server := s.server(t)
+			server.Timeout = time.Second
+			again := make(chan struct{})
+			h := hosted(t, HostOptions{Options: Options{Probe: time.Second}, Retry: func(n int) (time.Duration, bool) {
+				<-again
+				return 0, n <= 2
+			}}, server)
+			freeze, quick := hostTool(t, h, "freeze"), hostTool(t, h, "quick")
+			_, err := freeze.Run(t.Context(), job(`{}`), nil)
+			require.ErrorIs(t, err, ErrTimeout)
+			for range 2 {
+				_, err = quick.Run(t.Context(), job(`{}`), nil)
+				require.ErrorIs(t, err, ErrTimeout)
+			}
+			assert.Contains(t, phase(t, h, PhaseRestarting).Why, "server shop hangs: it has let 3 requests in a row run out without a word")
+			close(again)
+			assert.Empty(t, phase(t, h, PhaseConnected).Why)
+			require.Eventually(t, func() bool {
+				r, err := quick.Run(t.Context(), job(`{}`), nil)
+				return err == nil && text(r) == "done"
+			}, 10*time.Second, time.Millisecond)
+			assert.Equal(t, 1, calls(t, s.Dir, "freeze"))
+		})
+	}
+}
+
+// One whose tool never answers is left alone as long as it gives a sign of life.
+func TestAServerWithASlowToolLives(t *testing.T) {
+	t.Parallel()
+	for era, s := range map[string]*stub{EraModern: modern(), EraLegacy: {}} {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			s.Dir = t.TempDir()
+			server := s.server(t)
+			server.Timeout = time.Second
+			h := hosted(t, HostOptions{Options: Options{Probe: 5 * time.Second}, Retry: soon}, server)
+			never := hostTool(t, h, "never")
+			c := h.Clients()["shop"]
+			heard := c.conn.heard.Load()
+			for range maxUnheard {
+				_, err := never.Run(t.Context(), job(`{}`), nil)
+				require.ErrorIs(t, err, ErrTimeout)
+			}
+			require.Eventually(t, func() bool { return c.conn.heard.Load() > heard }, 10*time.Second, 2*time.Millisecond)
+			require.Equal(t, "done", text(run(t, tools(t, c)["quick"], `{}`)))
+			require.NoError(t, c.Err())
+			starts, err := os.ReadFile(filepath.Join(s.Dir, "pids"))
+			require.NoError(t, err)
+			assert.Equal(t, 1, strings.Count(string(starts), "\n"))
+		})
+	}
+}
+
+// Calls that run out side by side count as one, and a word in between makes the server start afresh.
+func TestUnheard(t *testing.T) {
+	t.Parallel()
+	c := newConn(Server{Name: "shop"}, Options{}.withDefaults())
+	c.wire = &pipe{}
+	now := time.Now()
+	for range 5 {
+		c.unheard(now, 0)
+	}
+	assert.Equal(t, 1, c.silence.times)
+	c.unheard(time.Now(), 0)
+	c.heard.Add(1)
+	c.unheard(time.Now(), 0)
+	assert.Zero(t, c.silence.times, "it said something meanwhile")
+	for i := range maxUnheard {
+		assert.Empty(t, c.mute)
+		c.unheard(time.Now(), 1)
+		assert.Equal(t, i+1, c.silence.times)
+	}
+	assert.Len(t, c.mute, 1)
+	c.heard.Add(1)
+	c.unheard(time.Now(), 2)
+	assert.Equal(t, 1, c.silence.times, "it said something before")
+	c = newConn(Server{Name: "shop"}, Options{}.withDefaults())
+	c.wire = &remote{}
+	for range 5 {
+		c.unheard(time.Now(), 0)
+	}
+	assert.Empty(t, c.mute, "there is nothing to end")
 }

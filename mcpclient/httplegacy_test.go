@@ -383,34 +383,50 @@ func TestCancelHTTP(t *testing.T) {
 	}
 }
 
-// TestTimeoutHTTP: each request has its own time, and what it stalls stalls no other.
+// TestTimeoutHTTP: each request has its own time, and what it stalls stalls no other. Its end is told as that of a cancel.
 func TestTimeoutHTTP(t *testing.T) {
 	t.Parallel()
-	release := make(chan struct{})
-	s := (&web{Tools: echoTool + `,{"name":"never","inputSchema":{"type":"object"}}`}).start(t)
-	s.On = map[string]func(http.ResponseWriter, *got){"tools/call": func(w http.ResponseWriter, m *got) {
-		if m.Params.Name == "never" {
-			select {
-			case <-m.Context().Done():
-			case <-release:
+	for _, legacy := range []bool{true, false} {
+		t.Run(fmt.Sprint("legacy ", legacy), func(t *testing.T) {
+			t.Parallel()
+			gone, told := make(chan struct{}), make(chan string, 1)
+			s := (&web{Legacy: legacy, Tools: echoTool + `,{"name":"never","inputSchema":{"type":"object"}}`}).start(t)
+			s.On = map[string]func(http.ResponseWriter, *got){
+				"tools/call": func(w http.ResponseWriter, m *got) {
+					if m.Params.Name == "never" {
+						<-m.Context().Done()
+						close(gone)
+						return
+					}
+					s.usual(w, m, m.Method)
+				},
+				"notifications/cancelled": func(w http.ResponseWriter, m *got) {
+					told <- m.Body
+					w.WriteHeader(http.StatusAccepted)
+				},
 			}
-			return
-		}
-		s.usual(w, m, m.Method)
-	}}
-	server := s.server()
-	server.Timeout = time.Second
-	c := open(t, server, Options{})
-	all := tools(t, c)
-	failed := make(chan error)
-	go func() {
-		_, err := all["never"].Run(t.Context(), job(`{}`), nil)
-		failed <- err
-	}()
-	assert.Equal(t, "done", text(run(t, all["echo"], `{}`)))
-	require.ErrorIs(t, <-failed, ErrTimeout)
-	close(release)
-	assert.Equal(t, "done", text(run(t, all["echo"], `{}`)))
+			server := s.server()
+			server.Timeout = time.Second
+			c := open(t, server, Options{})
+			all := tools(t, c)
+			failed := make(chan error)
+			go func() {
+				_, err := all["never"].Run(t.Context(), job(`{}`), nil)
+				failed <- err
+			}()
+			assert.Equal(t, "done", text(run(t, all["echo"], `{}`)))
+			err := <-failed
+			require.ErrorIs(t, err, ErrTimeout)
+			require.ErrorContains(t, err, "it was waited for ")
+			<-gone
+			if legacy {
+				assert.Contains(t, <-told, `"requestId":`)
+			}
+			assert.Equal(t, "done", text(run(t, all["echo"], `{}`)))
+			require.NoError(t, c.Close())
+			assert.Len(t, s.all("notifications/cancelled"), map[bool]int{true: 1}[legacy])
+		})
+	}
 }
 
 // TestPair speaks the HTTP+SSE of 2024-11-05, asked for and found.

@@ -2,11 +2,14 @@ package mcpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,7 +23,7 @@ type ElicitFunc func(ctx context.Context, q Question) (Answer, error)
 // Question is what a server wants to know from the person. All of it is the server's word, but for Server.
 type Question struct {
 	Server  string          `json:"server"`
-	Key     string          `json:"key,omitempty"` // names it among those of one request; empty where a legacy server asks
+	Key     string          `json:"key,omitempty"` // names it among those of one request; of a legacy server's page, what it calls it, else empty there
 	Mode    string          `json:"mode"`          // ModeForm or ModeURL
 	Message string          `json:"message,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"` // of a form: a flat object
@@ -106,6 +109,7 @@ func decodeQuestion(server, key string, params json.RawMessage) (Question, error
 		Message string          `json:"message"`
 		Schema  json.RawMessage `json:"requestedSchema"`
 		URL     string          `json:"url"`
+		ID      string          `json:"elicitationId"` // of the handshake era
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
 		return Question{}, fmt.Errorf("server %s: %w: a question: %w", server, ErrInvalid, err)
@@ -113,7 +117,7 @@ func decodeQuestion(server, key string, params json.RawMessage) (Question, error
 	q := Question{Server: server, Key: key, Mode: p.Mode, Message: p.Message}
 	switch {
 	case p.Mode == ModeURL && p.URL != "":
-		q.URL = p.URL
+		q.URL, q.Key = p.URL, cmp.Or(key, p.ID)
 		return q, nil
 	case p.Mode == ModeURL:
 		return Question{}, fmt.Errorf("server %s: %w: a question wants a URL to be opened and has none", server, ErrInvalid)
@@ -247,18 +251,23 @@ const (
 )
 
 // sender sends a request of the SDK with something in its _meta.
-type sender func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error)
+type sender func(ctx context.Context, l *limit, meta mcp.Meta) (mcp.Meta, error)
+
+// unhurried is a sender of a request that has no progress.
+func unhurried(send func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error)) sender {
+	return func(ctx context.Context, _ *limit, meta mcp.Meta) (mcp.Meta, error) { return send(ctx, meta) }
+}
 
 // round makes one request. It gives the result, or what the server wants before it goes on.
 func (c *Client) round(ctx context.Context, r retry, safe bool, send sender) (json.RawMessage, *Input, error) {
-	do := func(ctx context.Context) (mcp.Meta, error) {
+	do := func(ctx context.Context, l *limit) (mcp.Meta, error) {
 		meta := mcp.Meta{}
-		if r.state != nil || len(r.responses) > 0 {
+		if c.conn.modern.Load() && (r.state != nil || len(r.responses) > 0) {
 			ticket, drop := c.conn.hold(r)
 			defer drop()
 			meta[retryKey] = ticket
 		}
-		return send(ctx, meta)
+		return send(ctx, l, meta)
 	}
 	raw, kind, err := c.exchange(ctx, safe, do)
 	if err != nil || kind != typeInput || !c.conn.modern.Load() {
@@ -281,9 +290,15 @@ func (c *Client) unasked(kind string, err error) error {
 // when its answer was lost.
 func (c *Client) rounds(ctx context.Context, safe bool, send sender) (json.RawMessage, error) {
 	var r retry
+	var opened []string
 	pause := roundPause
 	for range maxRounds {
-		raw, in, err := c.round(ctx, r, safe, send)
+		do := func() (json.RawMessage, *Input, error) { return c.round(ctx, r, safe, send) }
+		again := do
+		if c.elicit != nil {
+			again = func() (json.RawMessage, *Input, error) { return c.past(ctx, opened, do) }
+		}
+		raw, in, err := again()
 		if err != nil || in == nil {
 			return raw, err
 		}
@@ -298,6 +313,13 @@ func (c *Client) rounds(ctx context.Context, safe bool, send sender) (json.RawMe
 		if r.responses, err = c.answers(ctx, in.Questions); err != nil {
 			return nil, err
 		}
+		if c.conn.modern.Load() {
+			continue
+		}
+		if err := c.accepted(r.responses); err != nil {
+			return nil, err
+		}
+		opened = slices.AppendSeq(opened, maps.Keys(r.responses))
 	}
 	return nil, fmt.Errorf("server %s: %w: it has asked %d times and is not done", c.server.Name, ErrInput, maxRounds)
 }
@@ -309,6 +331,9 @@ func (c *Client) answers(ctx context.Context, questions []Question) (map[string]
 	}
 	out := map[string]Answer{}
 	for _, q := range questions {
+		if !c.conn.modern.Load() {
+			c.conn.opened.add(q.Key, "", "")
+		}
 		a, err := c.elicit(ctx, q)
 		if err == nil {
 			a, err = q.Fill(a)

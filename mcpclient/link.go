@@ -63,7 +63,8 @@ func (l *link) run() {
 // asked for one.
 const relistPause = time.Second
 
-// stay keeps up with what a server offers until it ends.
+// stay keeps up with what a server offers until it ends. One that hangs would cost each call its whole timeout for ever, so
+// it is ended, to be started again.
 func (l *link) stay(ctx context.Context, c *Client) {
 	news := l.news
 	var rested <-chan time.Time
@@ -76,6 +77,12 @@ func (l *link) stay(ctx context.Context, c *Client) {
 			news, rested = nil, time.After(relistPause)
 		case <-rested:
 			news = l.news
+		case <-c.conn.mute:
+			if c.alive(ctx) || ctx.Err() != nil || c.Err() != nil {
+				continue
+			}
+			c.giveUp()
+			return
 		case <-c.Done():
 			return
 		case <-ctx.Done():

@@ -52,14 +52,14 @@ func (c *Client) contents(ctx context.Context, uri string) (json.RawMessage, err
 	}
 	age := c.conn.cache.age(ChangedResource)
 	rounds := 0
-	raw, err := c.rounds(ctx, true, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
+	raw, err := c.rounds(ctx, true, unhurried(func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
 		rounds++
 		r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri, Meta: meta})
 		if err != nil {
 			return nil, err
 		}
 		return r.Meta, nil
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}

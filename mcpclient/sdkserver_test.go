@@ -49,6 +49,16 @@ func TestSDKServer(t *testing.T) {
 			size, _ := a.Content["size"].(string)
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "size " + size}}}, nil, nil
 		})
+		mcp.AddTool(s, &mcp.Tool{Name: "work"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			for i := range 10 {
+				if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+					ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 10, Message: "brewing",
+				}); err != nil {
+					return nil, nil, err
+				}
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "worked"}}}, nil, nil
+		})
 		s.AddResource(&mcp.Resource{URI: "menu://today", Name: "menu"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "menu://today", Text: "latte"}}}, nil
 		})
@@ -78,6 +88,12 @@ func TestSDKServer(t *testing.T) {
 			assert.Equal(t, "one größer", text(run(t, all["order"], `{"drink":"größer"}`)))
 			assert.Equal(t, "one ", text(run(t, all["order"], `{"drink":""}`)))
 			assert.Equal(t, "size L", text(run(t, all["ask"], `{}`)))
+			var shown kept
+			worked, err := all["work"].Run(t.Context(), job(`{}`), shown.report)
+			require.NoError(t, err)
+			assert.Equal(t, "worked", text(worked))
+			require.NotEmpty(t, shown.all())
+			assert.Equal(t, "10 of 10: brewing", shown.all()[len(shown.all())-1])
 			blocks, err := client.ReadResource(t.Context(), "menu://today")
 			require.NoError(t, err)
 			assert.Equal(t, loop.Blocks{loop.Resource{URI: "menu://today", Text: "latte"}}, blocks)

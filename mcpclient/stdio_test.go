@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -150,6 +151,7 @@ func TestSlowCalls(t *testing.T) {
 				failed <- err
 			}()
 			assert.Equal(t, "done", text(run(t, all["quick"], `{}`)))
+			require.Eventually(t, func() bool { return calls(t, s.Dir, "never") == 2 }, 10*time.Second, 5*time.Millisecond)
 			cancel()
 			require.ErrorIs(t, <-failed, context.Canceled)
 			assert.Equal(t, "done", text(run(t, all["quick"], `{}`)))
@@ -162,6 +164,77 @@ func TestSlowCalls(t *testing.T) {
 			assert.Empty(t, c.conn.kept)
 		})
 	}
+}
+
+// TestProgressOverAPipe: it is told in both eras.
+func TestProgressOverAPipe(t *testing.T) {
+	t.Parallel()
+	for era, s := range map[string]*stub{EraModern: modern(), EraLegacy: {}} {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			s.Tools = []string{`{"name":"work","inputSchema":{}}`}
+			var shown kept
+			r, err := tools(t, open(t, s.server(t), Options{}))["work"].Run(t.Context(), job(`{"n":1000}`), shown.report)
+			require.NoError(t, err)
+			assert.Equal(t, "done", text(r))
+			list := shown.all()
+			assert.Equal(t, "1000 of 1000: brewing", list[len(list)-1])
+		})
+	}
+}
+
+// TestAFullPipe: where a server reads no more, each call ends in its own time, also what does not fit into the pipe, and
+// nothing is left in the end.
+func TestAFullPipe(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Dir = t.TempDir()
+	server := s.server(t)
+	server.Timeout = time.Second
+	c := open(t, server, Options{})
+	all := tools(t, c)
+	_, err := all["freeze"].Run(t.Context(), job(`{}`), nil)
+	require.ErrorIs(t, err, ErrTimeout)
+	var group sync.WaitGroup
+	for range 6 {
+		group.Go(func() {
+			args, err := json.Marshal(map[string]string{"x": strings.Repeat("x", 1<<20)})
+			if assert.NoError(t, err) {
+				_, err = all["quick"].Run(t.Context(), job(string(args)), nil)
+				assert.ErrorIs(t, err, ErrTimeout)
+			}
+		})
+	}
+	group.Wait()
+	require.NoError(t, c.Close())
+	requireNobody(t, s.Dir)
+	assert.Empty(t, c.conn.watches)
+}
+
+// TestGivingUp: what is under way at a server that is given up fails, and says that nobody knows what came of it.
+func TestGivingUp(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Dir = t.TempDir()
+	c := open(t, s.server(t), Options{})
+	never := tools(t, c)["never"]
+	failed := make(chan error)
+	go func() {
+		_, err := never.Run(t.Context(), job(`{}`), nil)
+		failed <- err
+	}()
+	require.Eventually(t, func() bool { return calls(t, s.Dir, "never") == 1 }, 10*time.Second, 2*time.Millisecond)
+	c.giveUp()
+	err := <-failed
+	require.ErrorIs(t, err, ErrEnded)
+	require.ErrorContains(t, err, "server shop hangs")
+	require.ErrorContains(t, err, "whether the request took effect is not known")
+	_, err = never.Run(t.Context(), job(`{}`), nil)
+	require.ErrorIs(t, err, ErrEnded)
+	require.NotContains(t, err.Error(), "took effect", "nothing was sent")
+	require.NoError(t, c.Close())
+	requireNobody(t, s.Dir)
+	assert.Equal(t, 1, calls(t, s.Dir, "never"))
 }
 
 // TestLongLines is case C024.

@@ -223,6 +223,8 @@ func (s *stub) handle(r *request) (code int, stop bool) {
 			s.result(r.ID, `{"protocolVersion":"2025-11-25","capabilities":`+s.capabilities()+`,`+
 				`"serverInfo":{"name":"stub","version":"1"},"instructions":"be kind"}`)
 		}
+	case "ping":
+		s.result(r.ID, `{}`)
 	case "tools/list":
 		s.list(r, "tools", s.tools())
 	case "resources/list":
@@ -366,7 +368,7 @@ func (s *stub) tools() []string {
 		return s.Tools
 	}
 	var out []string
-	for _, name := range []string{"echo", "give", "big", "never", "quick", "die", "hush", "ask"} {
+	for _, name := range []string{"echo", "give", "big", "never", "quick", "die", "hush", "ask", "freeze"} {
 		out = append(out, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name))
 	}
 	return out
@@ -437,6 +439,14 @@ func (s *stub) call(r *request) (code int, stop bool) {
 			s.say(args.Says, or(args.Params, "{}"))
 		}
 		s.result(r.ID, `{"content":[{"type":"text","text":"said"}]}`)
+	case "work": // in n steps
+		for i := range args.N {
+			s.say(methodProgress, fmt.Sprintf(`{"progressToken":%s,"progress":%d,"total":%d,"message":"brewing"}`,
+				tokenOf(r.Params.Meta), i+1, args.N))
+		}
+		s.result(r.ID, `{"content":[{"type":"text","text":"done"}]}`)
+	case "freeze": // it does nothing any more
+		select {}
 	case "never":
 	case "quick":
 		s.result(r.ID, `{"content":[{"type":"text","text":"done"}]}`)

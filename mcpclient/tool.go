@@ -169,9 +169,12 @@ func (t *Tool) Params(j loop.Job) CallParams {
 }
 
 // Run is loop.Tool's. What the server wants to know first goes to the loop, or to Options.Elicit. What the tool itself calls
-// a failure is a failed result; that the server does not answer, or refuses the call, is an error.
-func (t *Tool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Result, error) {
-	raw, err := t.client.play(ctx, j, t.Params(j))
+// a failure is a failed result; that the server does not answer, or refuses the call, is an error. What the server says of
+// its progress is reported as one line, such as "3 of 10: brewing"; report may be nil.
+func (t *Tool) Run(ctx context.Context, j loop.Job, report func(loop.Block)) (loop.Result, error) {
+	shows := newReporter(report)
+	raw, err := t.client.play(ctx, j, t.Params(j), shows)
+	shows.stop()
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("calling %s: %w", t.name, err)
 	}

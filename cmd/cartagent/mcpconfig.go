@@ -27,6 +27,7 @@ type serverSpec struct {
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Timeout string            `json:"timeout,omitempty"`
+	Ceiling string            `json:"ceiling,omitempty"`
 	Trusted bool              `json:"trusted,omitempty"`
 	Tools   toolFilter        `json:"tools,omitzero"`
 	OAuth   oauthSpec         `json:"oauth,omitzero"`
@@ -77,6 +78,7 @@ func (d *document) server(at string, raw json.RawMessage) serverSpec {
 		"url":     func(p string, raw json.RawMessage) { s.URL = d.text(p, raw) },
 		"headers": func(p string, raw json.RawMessage) { s.Headers = d.textMap(p, raw) },
 		"timeout": func(p string, raw json.RawMessage) { s.Timeout = d.text(p, raw) },
+		"ceiling": func(p string, raw json.RawMessage) { s.Ceiling = d.text(p, raw) },
 		"trusted": func(p string, raw json.RawMessage) { s.Trusted = d.yes(p, raw) },
 		"oauth": func(p string, raw json.RawMessage) {
 			d.object(p, raw, fields{
@@ -119,8 +121,16 @@ func (s *serverSpec) check(wrong func(key string, err error)) {
 	default:
 		s.checkRemote(wrong)
 	}
-	if _, err := s.timeout(); err != nil {
+	timeout, err := waiting(s.Timeout, "60s")
+	if err != nil {
 		wrong("timeout", err)
+	}
+	switch ceiling, bad := waiting(s.Ceiling, "30m"); {
+	case bad != nil:
+		wrong("ceiling", bad)
+	case ceiling > 0 && err == nil && ceiling < cmp.Or(timeout, mcpclient.DefaultTimeout):
+		wrong("ceiling", fmt.Errorf("%q is less than the timeout, %s: make it longer, or leave it out", s.Ceiling,
+			cmp.Or(s.Timeout, "60s where none is set")))
 	}
 	for _, list := range []struct {
 		key      string
@@ -200,13 +210,14 @@ func checkAddress(address string) error {
 	return nil
 }
 
-func (s *serverSpec) timeout() (time.Duration, error) {
-	if s.Timeout == "" {
+// waiting reads a time to wait, such as the example; zero where there is none.
+func waiting(text, example string) (time.Duration, error) {
+	if text == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(s.Timeout)
+	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q is no time to wait: use a duration such as 60s", s.Timeout)
+		return 0, fmt.Errorf("%q is no time to wait: use a duration such as %s", text, example)
 	}
 	return d, nil
 }
@@ -257,14 +268,15 @@ func (s *serverSpec) conceal(text string) string {
 
 // server is what connects to it. A project's own command, if its path is relative, is one in the project's folder.
 func (s *serverSpec) server(name, work string) mcpclient.Server {
-	timeout, _ := s.timeout() // checked when it was read
+	timeout, _ := waiting(s.Timeout, "") // both were checked when they were read
+	ceiling, _ := waiting(s.Ceiling, "")
 	command := s.Command
 	if s.dir != "" && command != "" && !filepath.IsAbs(command) && filepath.Base(command) != command {
 		command = filepath.Join(s.dir, command)
 	}
 	return mcpclient.Server{
 		Name: name, Command: command, Args: s.Args, Env: s.Env, Dir: cmp.Or(s.dir, work),
-		Type: s.Type, URL: s.URL, Headers: s.Headers, Timeout: timeout, Trusted: s.Trusted,
+		Type: s.Type, URL: s.URL, Headers: s.Headers, Timeout: timeout, Ceiling: ceiling, Trusted: s.Trusted,
 		Allow: s.Tools.Allow, Deny: s.Tools.Deny, Secrets: s.hidden,
 	}
 }

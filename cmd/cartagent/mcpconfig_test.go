@@ -35,10 +35,10 @@ func TestServersOfTheConfiguration(t *testing.T) {
 		"a command": {`{"command": "shop"}`, mcpclient.Server{Command: "shop", Dir: "/w"}},
 		"everything of a command": {
 			`{"type": "stdio", "command": "${HOST}/shop", "args": ["--at", "${HOST}:1"], "env": {"A": "${TOKEN}", "B": "b"}, "timeout": "90s",
-			 "trusted": true, "tools": {"allow": ["a*"], "deny": ["ab"]}}`,
+			 "ceiling": "30m", "trusted": true, "tools": {"allow": ["a*"], "deny": ["ab"]}}`,
 			mcpclient.Server{
 				Command: "example.com/shop", Args: []string{"--at", "example.com:1"}, Env: map[string]string{"A": "t0ken", "B": "b"}, Dir: "/w",
-				Timeout: 90 * time.Second, Trusted: true, Allow: []string{"a*"}, Deny: []string{"ab"},
+				Timeout: 90 * time.Second, Ceiling: 30 * time.Minute, Trusted: true, Allow: []string{"a*"}, Deny: []string{"ab"},
 			},
 		},
 		"an address": {`{"url": "https://${HOST}/mcp"}`, mcpclient.Server{URL: "https://example.com/mcp", Dir: "/w"}},
@@ -88,6 +88,9 @@ func TestWhatIsWrongWithAServer(t *testing.T) {
 		"a number":             {`{"command": "x", "timeout": 5}`, `.timeout: must be a string, not a number; put it in quotes`},
 		"no duration":          {`{"command": "x", "timeout": "soon"}`, `.timeout: "soon" is no time to wait`},
 		"no time":              {`{"command": "x", "timeout": "0s"}`, `.timeout: "0s" is no time to wait`},
+		"no ceiling":           {`{"command": "x", "ceiling": "-1m"}`, `.ceiling: "-1m" is no time to wait: use a duration such as 30m`},
+		"a low ceiling":        {`{"command": "x", "timeout": "5m", "ceiling": "4m"}`, `.ceiling: "4m" is less than the timeout, 5m: make it longer, or leave it out`},
+		"a lower ceiling yet":  {`{"command": "x", "ceiling": "59s"}`, `.ceiling: "59s" is less than the timeout, 60s where none is set: make it longer`},
 		"an argument":          {`{"command": "x", "args": ["a", 1]}`, `.args[1]: must be a string, not a number`},
 		"a string of args":     {`{"command": "x", "args": "a b"}`, `.args: must be a list, not a string`},
 		"a variable's value":   {`{"command": "x", "env": {"PORT": 80}}`, `.env.PORT: must be a string, not a number; put it in quotes`},

@@ -19,13 +19,15 @@ import (
 // addFlags are those of `mcp add`.
 type addFlags struct {
 	env, headers   []string
-	kind, timeout  string
+	kind           string
+	timeout        string
+	ceiling        string
 	trusted, force bool
 }
 
 // spec is the server that the command line describes. dash is how many arguments come before a --, or -1.
 func (f addFlags) spec(args []string, dash int) (*serverSpec, error) {
-	s := &serverSpec{Type: f.kind, Timeout: f.timeout, Trusted: f.trusted}
+	s := &serverSpec{Type: f.kind, Timeout: f.timeout, Ceiling: f.ceiling, Trusted: f.trusted}
 	switch {
 	case dash == 1 && len(args) > 1:
 		s.Command, s.Args = args[1], args[2:]

@@ -233,7 +233,7 @@ func FuzzScan(f *testing.F) {
 			var got []loop.Input
 			s := newScanner(testID, bytes.NewReader(file))
 			s.verify = verify
-			s.visit = func(in loop.Input) bool {
+			s.visit = func(_ *record, in loop.Input) bool {
 				got = append(got, in)
 				return true
 			}

@@ -160,11 +160,8 @@ func (d *Dir) Delete(ctx context.Context, id string) error {
 		return errors.Join(storage("deleting session "+id, err), l.Close())
 	}
 	d.index.deleted(id)
-	err = d.root.RemoveAll(id + blobsExt)
-	if err = errors.Join(err, l.Close()); err != nil {
-		return storage("deleting the large payloads of session "+id, err)
-	}
-	return nil
+	err = storage("deleting the large payloads of session "+id, d.root.RemoveAll(id+blobsExt))
+	return errors.Join(err, l.Close())
 }
 
 // missing is the error for a log that could not be opened.
@@ -175,7 +172,10 @@ func missing(id string, err error) error {
 	return storage("opening session "+id, err)
 }
 
-// storage makes err an ErrStorage.
+// storage makes err an ErrStorage, unless it is nil.
 func storage(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("%s: %w: %w", doing, ErrStorage, err)
 }

@@ -209,8 +209,5 @@ func (l *dirLog) Close() error {
 	}
 	l.closed = true
 	l.release() // before the lock is given back
-	if err := errors.Join(unlock(l.f), l.f.Close()); err != nil {
-		return storage("closing session "+l.info.ID, err)
-	}
-	return nil
+	return storage("closing session "+l.info.ID, errors.Join(unlock(l.f), l.f.Close()))
 }

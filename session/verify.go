@@ -130,6 +130,10 @@ func (d *Dir) scan(id string) (s *scanner, done func(), err error) {
 	if err := CheckID(id); err != nil {
 		return nil, nil, err
 	}
+	fi, err := d.root.Lstat(id + logExt)
+	if err != nil || !fi.Mode().IsRegular() {
+		return nil, nil, missing(id, err)
+	}
 	f, err := d.root.Open(id + logExt)
 	if err != nil {
 		return nil, nil, missing(id, err)

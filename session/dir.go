@@ -179,3 +179,6 @@ func storage(doing string, err error) error {
 	}
 	return fmt.Errorf("%s: %w: %w", doing, ErrStorage, err)
 }
+
+// Path is the folder of the logs.
+func (d *Dir) Path() string { return d.root.Name() }

@@ -19,10 +19,10 @@ var pageText string
 // writePage writes a session as one HTML page. It loads nothing, runs no script, and all that it shows is escaped.
 func writePage(w io.Writer, v *sessionView) error {
 	page, err := template.New("sessions").Funcs(template.FuncMap{
-		"facts": (*sessionView).facts, "tokens": tokens, "brief": brief, "prose": prose, "block": blockText, "size": size,
+		"facts": (*sessionView).facts, "tokens": tokens, "brief": brief, "prose": prose, "words": blockText, "size": size,
 		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 		"day":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") },
-		"iso":   wireTime, "diff": pageDiffOf, "picture": picture, "span": pageSpans, "tools": countTools, "spent": spent,
+		"iso":   wireTime, "diff": pageDiffOf, "picture": picture, "span": pageSpans, "tools": countTools, "turns": countTurns, "spent": spent,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("making the page: %w", err)
@@ -129,6 +129,14 @@ func pageSpans(t *turnView) []pageSpan {
 		add(i.Tool.Started, i.Tool.End, "run "+i.Tool.Status(), i.Tool.Title)
 	}
 	return out
+}
+
+// countTurns is how many turns a session has, without what came before the first.
+func countTurns(v *sessionView) int {
+	if len(v.Turns) == 0 {
+		return 0
+	}
+	return v.Turns[len(v.Turns)-1].N
 }
 
 // countTools is how many calls a session has.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/cartagent/cartagent/loop"
@@ -34,7 +35,7 @@ func outlineOf(in loop.Input) (outline loop.Input, private bool) {
 	case loop.Noted:
 		return loop.Noted{MessageID: v.MessageID, Content: goneBlocks(v.Content), Text: gone(v.Text)}, true
 	case loop.Streamed:
-		return loop.Streamed{Kind: v.Kind, Text: gone(v.Text)}, true
+		return loop.Streamed{Kind: v.Kind, Text: strings.Repeat("█", min(utf8.RuneCountInString(v.Text), maxBars))}, true
 	case loop.Replied:
 		return loop.Replied{Message: goneMessage(v.Message), Stop: v.Stop, Usage: v.Usage}, true
 	case loop.ModelFailed:
@@ -67,6 +68,9 @@ func outlineOfCall(in loop.Input) loop.Input {
 	}
 	return nil
 }
+
+// maxBars is how much of a chunk is shown as black bars.
+const maxBars = 500
 
 // gone is what stands for a text.
 func gone(text string) string {

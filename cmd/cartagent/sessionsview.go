@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cartagent/cartagent/loop"
@@ -334,10 +335,14 @@ func (t *toolView) Permission() string {
 	return words
 }
 
-// Arguments are those of the call for people: without the braces where there are none, else indented.
+// Arguments are those of the call for people: indented where they are long, and nothing where the title has them.
 func (t *toolView) Arguments() string {
-	if len(t.Args) == 0 || string(t.Args) == "{}" {
+	const short = 100
+	switch {
+	case len(t.Args) == 0, string(t.Args) == "{}", strings.Contains(t.Title, string(t.Args)):
 		return ""
+	case len(t.Args) < short:
+		return string(t.Args)
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, t.Args, "", "  "); err != nil {

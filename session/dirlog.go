@@ -23,7 +23,8 @@ type dirLog struct {
 	warnings []string
 	writable bool
 	note     *os.File // says whose the lease is; nil where it could not be written
-	token    string   // of this lease, in the note
+	mark     []byte   // what the note says as long as the lease is this one
+	read     []byte   // what it was last seen to say
 
 	mu     sync.Mutex
 	w      writer

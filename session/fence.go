@@ -1,12 +1,12 @@
 package session
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 )
 
 // A lease is a lock on the log, which ends with its process, and a note beside it, ID.lock: the holder's process, its
@@ -38,14 +38,14 @@ func (d *Dir) lock(l *dirLog) error {
 	}
 	// Without a note others are refused as well, they only cannot be told by whom.
 	me := self(id)
-	l.token = rand.Text()
+	l.mark = fmt.Appendf(nil, "%d %s %s\n", me.PID, me.Host, rand.Text())
+	l.read = make([]byte, len(l.mark)+1)
 	l.note, err = d.root.OpenFile(id+lockExt, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	text := fmt.Appendf(nil, "%d %s %s\n", me.PID, me.Host, l.token)
-	_, err = l.note.WriteAt(text, 0)
-	if err = errors.Join(err, l.note.Truncate(int64(len(text)))); err != nil {
+	_, err = l.note.WriteAt(l.mark, 0)
+	if err = errors.Join(err, l.note.Truncate(int64(len(l.mark)))); err != nil {
 		_ = l.note.Close() // a note that cannot be written is none
 		l.note = nil
 	}
@@ -58,28 +58,26 @@ func (d *Dir) holder(id string) *Locked {
 	if err != nil {
 		return &Locked{ID: id}
 	}
-	l, _ := readNote(id, f)
+	l := readNote(id, f)
 	_ = f.Close() // it was only read
 	return l
 }
 
-// readNote says who has a session, and by which token.
-func readNote(id string, note io.ReaderAt) (*Locked, string) {
+// readNote says who has a session.
+func readNote(id string, note io.ReaderAt) *Locked {
 	var buf [maxNote]byte
 	n, _ := note.ReadAt(buf[:], 0) // what cannot be read is not known
 	out := &Locked{ID: id}
-	fields := strings.Fields(string(buf[:n]))
-	if len(fields) < 2 {
-		return out, ""
+	if _, err := fmt.Sscanf(string(buf[:n]), "%d %s", &out.PID, &out.Host); err != nil {
+		return &Locked{ID: id}
 	}
-	if _, err := fmt.Sscanf(fields[0], "%d", &out.PID); err != nil {
-		return &Locked{ID: id}, ""
-	}
-	out.Host = fields[1]
-	if len(fields) < 3 {
-		return out, ""
-	}
-	return out, fields[2]
+	return out
+}
+
+// noted says whether the note still is that of this lease.
+func (l *dirLog) noted() bool {
+	n, _ := l.note.ReadAt(l.read, 0) // what cannot be read is not ours
+	return bytes.Equal(l.read[:n], l.mark)
 }
 
 // held says whether the lease still holds: ErrLost where another writer has taken the session over.
@@ -91,10 +89,9 @@ func (l *dirLog) held() error {
 	if unlinked(fi) {
 		return fmt.Errorf("session %s: %w: it was deleted by another process", l.info.ID, ErrLost)
 	}
-	if l.note != nil {
-		if by, token := readNote(l.info.ID, l.note); token != l.token {
-			return fmt.Errorf("session %s: %w by %s: load it again where it is not in use", l.info.ID, ErrLost, by.who())
-		}
+	if l.note != nil && !l.noted() {
+		return fmt.Errorf("session %s: %w by %s: load it again when it is not in use there",
+			l.info.ID, ErrLost, readNote(l.info.ID, l.note).who())
 	}
 	if l.end >= 0 && fi.Size() != l.end {
 		return fmt.Errorf("session %s: %w: somebody else has written to its file; load it again", l.info.ID, ErrLost)
@@ -107,8 +104,7 @@ func (l *dirLog) release() {
 	if l.note == nil {
 		return
 	}
-	_, token := readNote(l.info.ID, l.note)
-	mine := token == l.token
+	mine := l.noted()
 	if mine {
 		_ = l.note.Truncate(0)
 	}

@@ -72,7 +72,7 @@ func BenchmarkLease100k(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	perSecond(b, manyRecords, "records/s")
+	perSecond(b, manyRecords)
 }
 
 func BenchmarkInputs100k(b *testing.B) {
@@ -95,7 +95,7 @@ func BenchmarkInputs100k(b *testing.B) {
 					b.Fatal(n)
 				}
 			}
-			perSecond(b, manyRecords, "records/s")
+			perSecond(b, manyRecords)
 		})
 	}
 }
@@ -128,12 +128,12 @@ func BenchmarkDecode100k(b *testing.B) {
 			}
 		}
 	}
-	perSecond(b, manyRecords, "records/s")
+	perSecond(b, manyRecords)
 }
 
-func perSecond(b *testing.B, n int, unit string) {
+func perSecond(b *testing.B, n int) {
 	b.Helper()
-	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), unit)
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
 }
 
 // BenchmarkList10k lists the first 50 of 10,000 sessions, of all and of a folder that has few: with the store just
@@ -200,7 +200,7 @@ func BenchmarkAppendSynced(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	perSecond(b, 1, "records/s")
+	perSecond(b, 1)
 	require.NoError(b, l.Close())
 }
 
@@ -230,7 +230,7 @@ func BenchmarkGroupCommit(b *testing.B) {
 				wg.Wait()
 			}
 			require.NoError(b, errors.Join(errs...))
-			perSecond(b, c.sessions*c.records, "records/s")
+			perSecond(b, c.sessions*c.records)
 			for _, l := range logs {
 				require.NoError(b, l.Close())
 			}

@@ -93,10 +93,10 @@ func free(key []byte) bool {
 }
 
 func (s *splitter) members() {
-	s.copy(1)
+	s.copy()
 	for first := true; s.in[s.pos] != '}'; first = false {
 		if s.in[s.pos] == ',' {
-			s.copy(1)
+			s.copy()
 		}
 		key := s.literal()
 		if first && escaped(key) > 0 {
@@ -104,26 +104,27 @@ func (s *splitter) members() {
 		} else {
 			s.out = append(s.out, key...)
 		}
-		s.copy(1) // the colon
+		s.copy() // the colon
 		s.value(key)
 	}
-	s.copy(1)
+	s.copy()
 }
 
 func (s *splitter) elements() {
-	s.copy(1)
+	s.copy()
 	for s.in[s.pos] != ']' {
 		if s.in[s.pos] == ',' {
-			s.copy(1)
+			s.copy()
 		}
 		s.value(nil)
 	}
-	s.copy(1)
+	s.copy()
 }
 
-func (s *splitter) copy(n int) {
-	s.out = append(s.out, s.in[s.pos:s.pos+n]...)
-	s.pos += n
+// copy copies a byte.
+func (s *splitter) copy() {
+	s.out = append(s.out, s.in[s.pos])
+	s.pos++
 }
 
 // literal steps over a string and gives it with its quotes.
@@ -252,7 +253,6 @@ func restore(body []byte, load func(sum string) ([]byte, error)) (whole []byte, 
 		out, body = append(out, body[:i]...), body[i:]
 		sum, as, n := marked(body)
 		if n == 0 {
-			n = len(mark)
 			dollars := len(body[2:]) - len(bytes.TrimLeft(body[2:], "$"))
 			out = append(out, mark[:2]...)
 			if dollars > 1 && bytes.HasPrefix(body[2+dollars:], []byte(blobKey)) {

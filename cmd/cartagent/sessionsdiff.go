@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cartagent/cartagent/loop"
@@ -46,10 +47,8 @@ func compared(a, b []string) []diffLine {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
 	out := append(head, middle(a, b)...)
-	for i := len(tail) - 1; i >= 0; i-- {
-		out = append(out, tail[i])
-	}
-	return out
+	slices.Reverse(tail)
+	return append(out, tail...)
 }
 
 // middle finds the longest run of lines that both have, in order.
@@ -59,9 +58,9 @@ func middle(a, b []string) []diffLine {
 		return replaced(a, b)
 	}
 	longest := make([]int, (len(a)+1)*width) // of the rest, from line i of a and line j of b on
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, x := range slices.Backward(a) {
+		for j, y := range slices.Backward(b) {
+			if x == y {
 				longest[i*width+j] = longest[(i+1)*width+j+1] + 1
 			} else {
 				longest[i*width+j] = max(longest[(i+1)*width+j], longest[i*width+j+1])

@@ -44,8 +44,9 @@ func outlineOf(in loop.Input) (outline loop.Input, private bool) {
 		return loop.Compacting{MessageID: v.MessageID, Content: goneBlocks(v.Content)}, true
 	case loop.Compacted:
 		return loop.Compacted{Keep: v.Keep, Context: goneBlocks(v.Context), Summary: gone(v.Summary)}, true
+	default:
+		return outlineOfCall(in), true
 	}
-	return outlineOfCall(in), true
 }
 
 // outlineOfCall is outlineOf for what happens to a call. Nothing is known of an input of a kind that is not here.
@@ -65,8 +66,9 @@ func outlineOfCall(in loop.Input) loop.Input {
 		return loop.Progressed{CallID: v.CallID, Part: goneBlocks(v.Part)}
 	case loop.Finished:
 		return loop.Finished{Result: goneResult(v.Result)}
+	default:
+		return nil
 	}
-	return nil
 }
 
 // maxBars is how much of a chunk is shown as black bars.

@@ -125,6 +125,7 @@ func (v *viewer) input(r session.Record) {
 		} else {
 			v.item(itemNote).Text = "a record of a kind that this version does not know: " + r.Kind
 		}
+	default: // the effects say it
 	}
 	if v.turn != nil {
 		v.turn.End = r.At
@@ -163,6 +164,7 @@ func (v *viewer) before(in loop.Input) {
 		}
 	case loop.Revoked:
 		v.item(itemNote).Text = fmt.Sprintf("rule %d was revoked", in.Rule+1)
+	default: // the effects say it
 	}
 }
 
@@ -293,6 +295,7 @@ func shownBlocks(blocks, before loop.Blocks) loop.Blocks {
 		switch b.(type) {
 		case loop.Diff, loop.Plan:
 			out = append(out, b)
+		default: // is output
 		}
 	}
 	if out == nil {
@@ -387,19 +390,20 @@ func blockText(b loop.Block) string {
 	case loop.Terminal:
 		return "[terminal " + b.ID + "]"
 	case loop.Plan:
-		var out string
-		for _, e := range b.Entries {
-			out += map[string]string{"completed": "[x] ", "in_progress": "[>] "}[e.Status]
-			if e.Status != "completed" && e.Status != "in_progress" {
-				out += "[ ] "
-			}
-			out += e.Content + "\n"
-		}
-		return out
+		return planText(b)
 	case loop.Other:
 		return "[" + b.Type + "]"
 	}
 	return ""
+}
+
+func planText(p loop.Plan) string {
+	var out strings.Builder
+	for _, e := range p.Entries {
+		mark := map[string]string{"completed": "[x]", "in_progress": "[>]"}[e.Status]
+		out.WriteString(cmp.Or(mark, "[ ]") + " " + e.Content + "\n")
+	}
+	return out.String()
 }
 
 // size is a number of bytes for people.

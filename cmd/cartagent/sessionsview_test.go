@@ -93,7 +93,8 @@ func TestPage(t *testing.T) {
 	records = append(records,
 		session.Record{Input: loop.Prompted{Content: loop.Blocks{
 			loop.Text{Text: evil + "\n```\n" + evil + "\n```"},
-			loop.Image{MIME: "image/png", Data: []byte("png")}, loop.Image{MIME: "image/svg+xml", Data: []byte("<svg onload=alert(3)>")},
+			loop.Image{MIME: "image/png", Data: []byte("png")},
+			loop.Image{MIME: "image/svg+xml", Data: []byte("<svg onload=alert(3)>")},
 			loop.Resource{URI: "javascript:alert(4)", Text: evil},
 		}}},
 		session.Record{Input: loop.Streamed{Kind: loop.ChunkText, Text: evil}},
@@ -165,9 +166,25 @@ func TestDiffLines(t *testing.T) {
 func TestOutlineHidesAll(t *testing.T) {
 	t.Parallel()
 	all := []loop.Input{
-		loop.Configured{}, loop.Chosen{}, loop.Prompted{}, loop.Noted{}, loop.Revoked{}, loop.Streamed{}, loop.Replied{}, loop.ModelFailed{},
-		loop.Previewed{}, loop.Decided{}, loop.Intended{}, loop.Asked{}, loop.Answered{}, loop.Progressed{}, loop.Finished{}, loop.Compacting{},
-		loop.Compacted{}, loop.Cancelled{}, loop.Interrupted{},
+		loop.Configured{},
+		loop.Chosen{},
+		loop.Prompted{},
+		loop.Noted{},
+		loop.Revoked{},
+		loop.Streamed{},
+		loop.Replied{},
+		loop.ModelFailed{},
+		loop.Previewed{},
+		loop.Decided{},
+		loop.Intended{},
+		loop.Asked{},
+		loop.Answered{},
+		loop.Progressed{},
+		loop.Finished{},
+		loop.Compacting{},
+		loop.Compacted{},
+		loop.Cancelled{},
+		loop.Interrupted{},
 	}
 	var left []string
 	for _, in := range all {
@@ -206,18 +223,22 @@ func fill(v reflect.Value) {
 	case v.Type() == reflect.TypeFor[loop.Blocks]():
 		old := privateText
 		v.Set(reflect.ValueOf(loop.Blocks{
-			loop.Text{Text: privateText}, loop.Thought{Text: privateText, Provider: privateText, State: json.RawMessage(`"private"`)},
-			loop.Image{Data: []byte(privateText), MIME: privateText, URI: privateText}, loop.Audio{Data: []byte(privateText), MIME: privateText},
-			loop.Link{URI: privateText, Name: privateText, Title: privateText}, loop.Resource{URI: privateText, Text: privateText},
-			loop.Diff{Path: privateText, Old: &old, New: privateText}, loop.Terminal{ID: privateText},
+			loop.Text{Text: privateText},
+			loop.Thought{Text: privateText, Provider: privateText, State: json.RawMessage(`"private"`)},
+			loop.Image{Data: []byte(privateText), MIME: privateText, URI: privateText},
+			loop.Audio{Data: []byte(privateText), MIME: privateText},
+			loop.Link{URI: privateText, Name: privateText, Title: privateText},
+			loop.Resource{URI: privateText, Text: privateText},
+			loop.Diff{Path: privateText, Old: &old, New: privateText},
+			loop.Terminal{ID: privateText},
 			loop.Plan{Entries: []loop.PlanEntry{{Content: privateText, Status: "pending", Priority: "high"}}},
 			loop.Other{Type: privateText, Raw: json.RawMessage(`"private"`)},
 		}))
 	case v.Kind() == reflect.String:
 		v.SetString(privateText)
 	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i))
+		for _, field := range v.Fields() {
+			fill(field)
 		}
 	case v.Kind() == reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))

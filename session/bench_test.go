@@ -75,6 +75,30 @@ func BenchmarkLease100k(b *testing.B) {
 	perSecond(b, manyRecords)
 }
 
+// BenchmarkResume100k is all that a resume does with a long session: it leases it, reads it and folds it.
+func BenchmarkResume100k(b *testing.B) {
+	dir := b.TempDir()
+	logOf(b, dir, manyRecords)
+	d := openDir(b, dir)
+	for b.Loop() {
+		l, err := d.Lease(b.Context(), testID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		loop.Replay(func(yield func(loop.Input) bool) {
+			for in, err := range d.Inputs(b.Context(), testID, 0) {
+				if err != nil || !yield(in) {
+					b.Fatal(err)
+				}
+			}
+		})
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	perSecond(b, manyRecords)
+}
+
 func BenchmarkInputs100k(b *testing.B) {
 	dir := b.TempDir()
 	file, _ := logOf(b, dir, manyRecords)

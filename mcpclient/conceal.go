@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
+// leastSecret is how long a secret is at least: shorter ones are none, and too much would be gone with them.
+const leastSecret = 4
+
 // Conceal takes the server's secrets from a text.
 func (s Server) Conceal(text string) string {
-	const least = 4 // shorter ones are no secrets, and too much would be gone with them
-	secrets := slices.DeleteFunc(slices.Clone(s.Secrets), func(v string) bool { return len(v) < least })
+	secrets := slices.DeleteFunc(slices.Clone(s.Secrets), func(v string) bool { return len(v) < leastSecret })
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, v := range secrets {
 		text = strings.ReplaceAll(text, v, "…")

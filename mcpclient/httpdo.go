@@ -72,7 +72,7 @@ type bounded struct {
 
 // denied is the error of a server that does not let this client in, and what can be done about it.
 func (r *remote) denied(resp *http.Response) error {
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what there is of it
+	data := refusal(resp)
 	_ = resp.Body.Close()
 	advice := `put a token into its headers in the configuration, such as "Authorization": "Bearer …", or log in to it`
 	switch {

@@ -1,12 +1,14 @@
 package mcpclient
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,10 +36,22 @@ func (e *StatusError) Error() string {
 // maxRefusal bounds what is read of a refusal.
 const maxRefusal = 1 << 20
 
+// refusal is what there is of a refusal's body, without the token that it may repeat.
+func refusal(resp *http.Response) []byte {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	if resp.Request == nil {
+		return data
+	}
+	if _, token, _ := strings.Cut(resp.Request.Header.Get("Authorization"), " "); len(token) >= leastSecret {
+		data = bytes.ReplaceAll(data, []byte(token), []byte("…"))
+	}
+	return data
+}
+
 // refused handles a status that is no success: the JSON-RPC error in it is the answer, if there is one, unless a request
 // of a session hears that there is no such session.
 func (r *remote) refused(resp *http.Response, m message, inSession bool) error {
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what there is of it
+	data := refusal(resp)
 	var f frame
 	ours := json.Unmarshal(data, &f) == nil && f.Version == "2.0" && f.Method == nil && f.Error != nil &&
 		string(f.Error) != "null"

@@ -1,9 +1,12 @@
 package session
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,7 +72,31 @@ func BenchmarkLease100k(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	perSecond(b, manyRecords, "records/s")
+	perSecond(b, manyRecords)
+}
+
+// BenchmarkResume100k is all that a resume does with a long session: it leases it, reads it and folds it.
+func BenchmarkResume100k(b *testing.B) {
+	dir := b.TempDir()
+	logOf(b, dir, manyRecords)
+	d := openDir(b, dir)
+	for b.Loop() {
+		l, err := d.Lease(b.Context(), testID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		loop.Replay(func(yield func(loop.Input) bool) {
+			for in, err := range d.Inputs(b.Context(), testID, 0) {
+				if err != nil || !yield(in) {
+					b.Fatal(err)
+				}
+			}
+		})
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	perSecond(b, manyRecords)
 }
 
 func BenchmarkInputs100k(b *testing.B) {
@@ -92,7 +119,7 @@ func BenchmarkInputs100k(b *testing.B) {
 					b.Fatal(n)
 				}
 			}
-			perSecond(b, manyRecords, "records/s")
+			perSecond(b, manyRecords)
 		})
 	}
 }
@@ -125,12 +152,12 @@ func BenchmarkDecode100k(b *testing.B) {
 			}
 		}
 	}
-	perSecond(b, manyRecords, "records/s")
+	perSecond(b, manyRecords)
 }
 
-func perSecond(b *testing.B, n int, unit string) {
+func perSecond(b *testing.B, n int) {
 	b.Helper()
-	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), unit)
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
 }
 
 // BenchmarkList10k lists the first 50 of 10,000 sessions, of all and of a folder that has few: with the store just
@@ -183,4 +210,73 @@ func BenchmarkList10k(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkAppendSynced is an append that is on the disk when it returns.
+func BenchmarkAppendSynced(b *testing.B) {
+	d := openDir(b, b.TempDir())
+	l, err := d.Create(b.Context(), Info{ID: testID})
+	require.NoError(b, err)
+	in := said("a few words of text")[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := errors.Join(l.Append(in), l.Sync()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	perSecond(b, 1)
+	require.NoError(b, l.Close())
+}
+
+// BenchmarkGroupCommit has sessions of one process append and sync side by side, each records and then one sync.
+func BenchmarkGroupCommit(b *testing.B) {
+	for _, c := range []struct{ sessions, records int }{{1, 1}, {8, 1}, {64, 1}, {1, 100}, {8, 100}} {
+		b.Run(fmt.Sprintf("%d sessions of %d", c.sessions, c.records), func(b *testing.B) {
+			d := openDir(b, b.TempDir())
+			var logs []Log
+			for range c.sessions {
+				l, err := d.Create(b.Context(), Info{ID: NewID()})
+				require.NoError(b, err)
+				logs = append(logs, l)
+			}
+			in := said("a few words of text")[0]
+			errs := make([]error, len(logs))
+			for b.Loop() {
+				var wg sync.WaitGroup
+				for i, l := range logs {
+					wg.Go(func() {
+						for range c.records {
+							errs[i] = errors.Join(errs[i], l.Append(in))
+						}
+						errs[i] = errors.Join(errs[i], l.Sync())
+					})
+				}
+				wg.Wait()
+			}
+			require.NoError(b, errors.Join(errs...))
+			perSecond(b, c.sessions*c.records)
+			for _, l := range logs {
+				require.NoError(b, l.Close())
+			}
+		})
+	}
+}
+
+// BenchmarkAppendBlob keeps a payload of 1 MiB that was not there before.
+func BenchmarkAppendBlob(b *testing.B) {
+	d := openDir(b, b.TempDir())
+	l, err := d.Create(b.Context(), Info{ID: testID})
+	require.NoError(b, err)
+	text := bytes.Repeat([]byte("a line of a file\n"), 1<<20/17)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		copy(text, fmt.Sprintf("%016d", n))
+		if err := l.Append(said(string(text))...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	require.NoError(b, l.Close())
 }

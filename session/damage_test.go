@@ -147,6 +147,67 @@ func TestDamagedRecordIsNotSearched(t *testing.T) {
 	assert.Equal(t, inputs, collect(t, d.Inputs(t.Context(), testID, 0)))
 }
 
+// TestGiantLine: what is too long for a record is passed over without being read into memory, wherever it is.
+func TestGiantLine(t *testing.T) {
+	t.Parallel()
+	good, inputs := logOf(t, t.TempDir(), 3)
+	lines := bytes.SplitAfter(good, []byte("\n"))
+	giant := bytes.Repeat([]byte{0}, 3*readSize)
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	for name, c := range map[string]struct {
+		file []byte
+		want []loop.Input
+		line int
+		text string
+		keep int
+	}{
+		"in the middle": {
+			join(lines[0], lines[1], giant, []byte("\n"), lines[2], lines[3]), inputs, 3, "98304 bytes is damaged: it is too long", 0,
+		},
+		"at the end":   {join(good, giant), inputs, 5, "torn; its last 98304 bytes", len(good)},
+		"at the start": {join(giant, good[10:]), inputs, 1, "too long for a record", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []loop.Input
+			s := newScanner(testID, bytes.NewReader(c.file))
+			s.limit, s.verify = 2*readSize, true
+			s.visit = func(_ *record, in loop.Input) bool {
+				got = append(got, in)
+				return true
+			}
+			require.NoError(t, s.run())
+			assert.Equal(t, c.want, got)
+			require.Len(t, s.problems, 1)
+			assert.Equal(t, c.line, s.problems[0].Line)
+			assert.Contains(t, s.problems[0].Text, c.text)
+			if c.keep == 0 {
+				c.keep = len(c.file)
+			}
+			assert.Equal(t, int64(c.keep), s.keep)
+			assert.LessOrEqual(t, cap(s.long), 4*readSize)
+		})
+	}
+}
+
+// TestLongRecord is case C065: a record that is longer than what is read at once.
+func TestLongRecord(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := openDir(t, dir)
+	l, err := d.Create(t.Context(), Info{ID: testID})
+	require.NoError(t, err)
+	var blocks loop.Blocks
+	for range 100 {
+		blocks = append(blocks, loop.Text{Text: strings.Repeat("just under the limit ", 3000)})
+	}
+	inputs := []loop.Input{loop.Prompted{Content: blocks}, said("after")[0]}
+	require.NoError(t, l.Append(inputs...))
+	require.NoError(t, l.Close())
+	requireWhole(t, d, inputs)
+	assert.NoDirExists(t, dir+"/sessions/"+testID+blobsExt)
+}
+
 func TestForeignRecordsSurvive(t *testing.T) {
 	t.Parallel()
 	good, inputs := logOf(t, t.TempDir(), 2)
@@ -201,6 +262,10 @@ func FuzzLog(f *testing.F) {
 	f.Add(bytes.ReplaceAll(good, []byte("\n"), nil))
 	f.Add(append([]byte("\x00\x00\n"), good...))
 	f.Add(append(good[:300:300], good...))
+	sum := strings.Repeat("0", hashLen)
+	f.Add(bytes.ReplaceAll(good, []byte(`"text 1 `), []byte(`{"$blob":"`+sum+`"},"text":"`)))
+	f.Add(bytes.ReplaceAll(good, []byte(`"hash"`), []byte(`"blobs":{"`+sum+`":"AAAA"},"hash"`)))
+	f.Add(bytes.ReplaceAll(good, []byte(`"body":{`), []byte(`"body":null,"body_sha256":"`+sum+`","outline":{`)))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		dir := t.TempDir()
 		put(t, dir, file)
@@ -216,7 +281,45 @@ func FuzzLog(f *testing.F) {
 		require.Equal(t, append(before, said("new")...), collect(t, d.Inputs(t.Context(), testID, 0)))
 		_, err = d.List(t.Context(), Filter{})
 		require.NoError(t, err)
+		requireAgreed(t, d)
 	})
+}
+
+// requireAgreed: verify, the records and an export say the same of a log, and what verify finds whole can be imported.
+func requireAgreed(t *testing.T, d *Dir) {
+	t.Helper()
+	r, err := d.Verify(t.Context(), testID)
+	require.NoError(t, err)
+	l, err := d.Lease(t.Context(), testID)
+	require.NoError(t, err)
+	require.Len(t, l.Warnings(), len(r.Problems))
+	require.NoError(t, l.Close())
+	var inputs []loop.Input
+	for rec, err := range d.Records(t.Context(), testID) {
+		require.NoError(t, err)
+		inputs = append(inputs, rec.Input)
+	}
+	if r.Redacted == 0 { // a record that is redacted may show its outline
+		require.Equal(t, collect(t, d.Inputs(t.Context(), testID, 0)), inputs)
+	}
+	var file bytes.Buffer
+	if _, err := d.Export(t.Context(), testID, &file, nil); err != nil {
+		require.NotEmpty(t, r.Problems)
+		return
+	}
+	again, err := VerifyFile(t.Context(), bytes.NewReader(file.Bytes()))
+	require.NoError(t, err)
+	if len(r.Problems) > 0 {
+		return
+	}
+	require.Empty(t, again.Problems)
+	require.Equal(t, []any{r.Hash, r.Records}, []any{again.Hash, again.Records})
+	_, err = openDir(t, t.TempDir()).Import(t.Context(), &file)
+	if r.Redacted > 0 {
+		require.ErrorIs(t, err, ErrRedacted)
+	} else {
+		require.NoError(t, err)
+	}
 }
 
 // FuzzScan: checking the hashes changes nothing about what is read.
@@ -233,7 +336,7 @@ func FuzzScan(f *testing.F) {
 			var got []loop.Input
 			s := newScanner(testID, bytes.NewReader(file))
 			s.verify = verify
-			s.visit = func(in loop.Input) bool {
+			s.visit = func(_ *record, in loop.Input) bool {
 				got = append(got, in)
 				return true
 			}

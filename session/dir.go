@@ -21,7 +21,7 @@ type Dir struct {
 
 const (
 	logExt  = ".jsonl"
-	lockExt = ".lock" // says who has the lease; the lease itself is a lock on the log
+	lockExt = ".lock" // says who has the lease
 )
 
 // OpenDir opens the store in dir/sessions and makes the folders where they are missing. An error is an ErrStorage.
@@ -84,7 +84,7 @@ func (d *Dir) Lease(ctx context.Context, id string) (Log, error) {
 	if err := d.lock(l); err != nil {
 		return nil, errors.Join(err, l.f.Close())
 	}
-	if err := l.load(); err != nil {
+	if err := l.load(ctx); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -110,43 +110,6 @@ func (d *Dir) open(id string) (*dirLog, error) {
 	return l, nil
 }
 
-// lock makes l the only writer of its file, and says so to others. It fails at once where there is another.
-func (d *Dir) lock(l *dirLog) error {
-	id := l.info.ID
-	got, err := tryLock(l.f)
-	if err != nil {
-		return storage("locking session "+id, err)
-	}
-	if !got {
-		return d.holder(id)
-	}
-	// Between opening and locking, the session may have been deleted.
-	mine, err := l.f.Stat()
-	if err != nil {
-		return storage("locking session "+id, err)
-	}
-	if now, err := d.root.Lstat(id + logExt); err != nil || !os.SameFile(mine, now) {
-		return missing(id, err)
-	}
-	me := self(id)
-	// Without this note others are refused as well, they only cannot be told by whom.
-	_ = d.root.WriteFile(id+lockExt, fmt.Appendf(nil, "%d %s\n", me.PID, me.Host), 0o600)
-	return nil
-}
-
-// holder reads who has the lease.
-func (d *Dir) holder(id string) *Locked {
-	out := &Locked{ID: id}
-	note, err := d.root.ReadFile(id + lockExt)
-	if err != nil {
-		return out
-	}
-	if _, err := fmt.Sscanf(string(note), "%d %s\n", &out.PID, &out.Host); err != nil {
-		return &Locked{ID: id}
-	}
-	return out
-}
-
 // Inputs is Store.Inputs. A record that is being written meanwhile is there or not, never in part.
 func (d *Dir) Inputs(ctx context.Context, id string, from int) iter.Seq2[loop.Input, error] {
 	return func(yield func(loop.Input, error) bool) {
@@ -162,8 +125,9 @@ func (d *Dir) Inputs(ctx context.Context, id string, from int) iter.Seq2[loop.In
 		defer f.Close() //nolint:errcheck // it was only read
 		going := true
 		s := newScanner(id, f)
+		s.blobs = blobs{root: d.root, id: id}.load
 		s.from = from
-		s.visit = func(in loop.Input) bool {
+		s.visit = func(_ *record, in loop.Input) bool {
 			if ctx.Err() != nil {
 				return false
 			}
@@ -196,7 +160,8 @@ func (d *Dir) Delete(ctx context.Context, id string) error {
 		return errors.Join(storage("deleting session "+id, err), l.Close())
 	}
 	d.index.deleted(id)
-	return l.Close()
+	err = storage("deleting the large payloads of session "+id, d.root.RemoveAll(id+blobsExt))
+	return errors.Join(err, l.Close())
 }
 
 // missing is the error for a log that could not be opened.
@@ -207,7 +172,13 @@ func missing(id string, err error) error {
 	return storage("opening session "+id, err)
 }
 
-// storage makes err an ErrStorage.
+// storage makes err an ErrStorage, unless it is nil.
 func storage(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("%s: %w: %w", doing, ErrStorage, err)
 }
+
+// Path is the folder of the logs.
+func (d *Dir) Path() string { return d.root.Name() }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,9 +22,13 @@ type dirLog struct {
 	info     Info
 	warnings []string
 	writable bool
+	note     *os.File // says whose the lease is; nil where it could not be written
+	mark     []byte   // what the note says as long as the lease is this one
+	read     []byte   // what it was last seen to say
 
 	mu     sync.Mutex
 	w      writer
+	end    int64 // how long the file is; -1 when that is not known
 	size   int64 // where the last whole record ends: the file is this long, unless it is torn
 	open   bool  // the newline at size is missing
 	torn   bool  // there may be something behind size, to be cut off before the next append
@@ -49,11 +54,17 @@ func (l *dirLog) begin() error {
 }
 
 // load reads what the file holds and where it ends.
-func (l *dirLog) load() error {
+func (l *dirLog) load(ctx context.Context) error {
 	s := newScanner(l.info.ID, l.f)
 	s.verify = true
+	s.blobs = l.blobs().load
+	s.named = map[string]bool{}
+	s.visit = func(*record, loop.Input) bool { return ctx.Err() == nil }
 	if err := s.run(); err != nil {
 		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("loading session %s: %w", l.info.ID, err)
 	}
 	fi, err := l.f.Stat()
 	if err != nil {
@@ -64,11 +75,17 @@ func (l *dirLog) load() error {
 	if l.info.Created.IsZero() {
 		l.info.Created = l.info.Updated
 	}
-	l.warnings = s.findings()
+	l.warnings = s.warnings()
 	l.w.chain = s.last
 	l.size, l.open, l.torn = s.keep, s.open, fi.Size() > s.keep
+	l.end = fi.Size()
+	if l.writable {
+		l.blobs().sweep(s.named)
+	}
 	return nil
 }
+
+func (l *dirLog) blobs() blobs { return blobs{root: l.dir.root, id: l.info.ID} }
 
 // Info is Log.Info.
 func (l *dirLog) Info() Info { return l.info }
@@ -86,11 +103,17 @@ func (l *dirLog) Append(in ...loop.Input) error {
 	if !l.writable {
 		return storage("appending to session "+l.info.ID, errReadOnly)
 	}
+	if err := l.held(); err != nil {
+		if errors.Is(err, ErrLost) {
+			l.broken = err
+		}
+		return err
+	}
 	if err := l.repair(); err != nil {
 		return err
 	}
 	was := l.w.chain
-	l.w.out = l.w.out[:0]
+	l.w.out, l.w.payloads = l.w.out[:0], nil
 	if l.open {
 		l.w.out = append(l.w.out, '\n')
 	}
@@ -101,7 +124,12 @@ func (l *dirLog) Append(in ...loop.Input) error {
 			return err
 		}
 	}
-	if err := l.write(l.w.out); err != nil {
+	err := l.blobs().save(l.w.payloads)
+	l.w.payloads = nil
+	if err == nil {
+		err = l.write(l.w.out)
+	}
+	if err != nil {
 		l.w.chain = was
 		return err
 	}
@@ -130,7 +158,7 @@ func (l *dirLog) repair() error {
 		if err := l.f.Truncate(l.size); err != nil {
 			return storage("repairing the end of session "+l.info.ID, err)
 		}
-		l.torn = false
+		l.torn, l.end = false, l.size
 	}
 	if l.size == 0 && l.w.n == 0 {
 		return l.begin()
@@ -142,13 +170,14 @@ func (l *dirLog) repair() error {
 func (l *dirLog) write(b []byte) error {
 	if _, err := l.f.Write(b); err != nil {
 		err = storage("appending to session "+l.info.ID, err)
-		l.torn = true
+		l.torn, l.end = true, -1
 		if cut := l.f.Truncate(l.size); cut == nil {
-			l.torn = false
+			l.torn, l.end = false, l.size
 		}
 		return err // a cut that did not work is tried again before the next append
 	}
 	l.size += int64(len(b))
+	l.end = l.size
 	l.open, l.dirty = false, true
 	return nil
 }
@@ -162,7 +191,7 @@ func (l *dirLog) Sync() error {
 	}
 	err := syncData(l.f)
 	if err == nil && l.fresh {
-		err = l.syncDir()
+		err = syncNames(l.dir.root, ".")
 	}
 	if err != nil {
 		l.broken = storage("syncing session "+l.info.ID, err)
@@ -170,15 +199,6 @@ func (l *dirLog) Sync() error {
 	}
 	l.dirty, l.fresh = false, false
 	return nil
-}
-
-// syncDir makes the file's name as durable as its content.
-func (l *dirLog) syncDir() error {
-	dir, err := l.dir.root.Open(".")
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncFolder(dir), dir.Close())
 }
 
 // Close is Log.Close.
@@ -189,10 +209,6 @@ func (l *dirLog) Close() error {
 		return nil
 	}
 	l.closed = true
-	// The note goes first: after the lock is given back it would be another's.
-	_ = l.dir.root.Remove(l.info.ID + lockExt)
-	if err := errors.Join(unlock(l.f), l.f.Close()); err != nil {
-		return storage("closing session "+l.info.ID, err)
-	}
-	return nil
+	l.release() // before the lock is given back
+	return storage("closing session "+l.info.ID, errors.Join(unlock(l.f), l.f.Close()))
 }

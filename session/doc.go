@@ -15,6 +15,15 @@
 // record the hex SHA-256 of the header line's bytes, its newline left out), n, at, kind, and the hex SHA-256 of the
 // body's bytes as written.
 //
+// A payload of more than 64 KiB, be it a text, the bytes of a picture, or arguments or a result that are large as a whole,
+// is not in the body: a marker names it there, and it is sessions/ID.blobs/SUM, SUM being its hex SHA-256 (see payload.go).
+// A blob is on the disk before the record that names it. Readers put it back; one that is gone or damaged is a warning, and
+// what stands in its place is a text that says so. What no record names, since a crash came between the two, is removed by
+// the next Lease. Delete removes all.
+//
+// An export (export.go) is the log's own lines, where a record may have two fields more: "blobs", with the base64 of those
+// that it is the first to name, and with a null body beside "body_sha256" an "outline", which nothing proves.
+//
 // What a reader does about damage:
 //
 //	what                                   | read as                 | at the next append
@@ -25,6 +34,8 @@
 //	records glued together on one line     | records, a warning      | left alone
 //	a record of unknown kind               | loop.Unknown            | left alone
 //	a hash or a number that does not fit   | a record, a warning     | left alone
+//	a line longer than 256 MiB             | not there, a warning    | left alone
+//	a blob that is gone or damaged         | a text, a warning       | written anew if it comes again
 //
 // A log is never rewritten, only added to and, at its torn end, cut. The package must not decide what inputs mean;
 // it knows loop.EncodeInput and loop.DecodeInput and no input by name.
@@ -33,6 +44,8 @@
 // the logs, .index (0600), a cache that any process may lose, damage or remove. A page that is limited is held against
 // the headers of its logs. Reading checks that a record is one; whether the hashes fit is checked by Lease.
 //
-// Limits of this version: payloads of any size stay in their record (there are no blobs yet), nothing but Lease
-// reports damage, and a lease is not fenced against a file system that loses locks.
+// A lease is a lock on the log and a token in ID.lock, held against it at each append (see fence.go): who has lost the
+// lease gets ErrLost. A database on another machine does the same with what it has: Lease adds one to a session's epoch,
+// unless its holder has renewed a deadline; Append inserts rows of (session, n) where the epoch is still its own, in one
+// transaction, so that a stale holder inserts nothing and two of the same n cannot be; Sync has nothing left to do.
 package session

@@ -179,7 +179,7 @@ func TestReadingStopsEarly(t *testing.T) {
 	rest := bytes.NewReader(good)
 	s := newScanner(testID, rest)
 	var got []loop.Input
-	s.visit = func(in loop.Input) bool {
+	s.visit = func(_ *record, in loop.Input) bool {
 		got = append(got, in)
 		return len(got) < 3
 	}

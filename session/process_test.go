@@ -78,9 +78,15 @@ func full(dir string) int {
 			return 5
 		}
 	}
+	if err := l.Append(said(strings.Repeat("no ", payloadLimit))...); !errors.Is(err, ErrStorage) {
+		return 8 // a blob that does not fit
+	}
 	after, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(before, after) {
 		return 6
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "sessions", testID+blobsExt)); err != nil || len(left) > 0 {
+		return 9
 	}
 	if err := errors.Join(l.Append(said("small")...), l.Sync(), l.Close()); err != nil {
 		return 7

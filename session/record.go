@@ -49,6 +49,10 @@ type record struct {
 	Body    json.RawMessage `json:"body"`
 	Hash    string          `json:"hash"`
 	BodySum string          `json:"body_sha256"`
+	// Outline is what a redacted record shows in place of its body. Nothing proves it.
+	Outline json.RawMessage `json:"outline"`
+	// Blobs are those that the body names, where the log is one self-contained file: their base64 by their names.
+	Blobs map[string]string `json:"blobs"`
 }
 
 // whole says whether r has all that a record needs.
@@ -146,14 +150,15 @@ func cutSimple(text []byte, sep string) (before, after []byte, ok bool) {
 	return text[:i], after, ok
 }
 
-// input decodes the record. What cannot be decoded becomes a loop.Unknown, with the reason.
-func (r *record) input() (loop.Input, error) {
+// input decodes the record, whose body is given with its payloads in place. What cannot be decoded becomes a
+// loop.Unknown, with the reason.
+func (r *record) input(body []byte) (loop.Input, error) {
 	if r.redacted() {
 		return loop.Unknown{Kind: r.Kind, Body: bytes.Clone(r.Body)}, nil
 	}
-	in, err := loop.DecodeInput(r.Kind, r.Body)
+	in, err := loop.DecodeInput(r.Kind, body)
 	if err != nil {
-		return loop.Unknown{Kind: r.Kind, Body: bytes.Clone(r.Body)}, err
+		return loop.Unknown{Kind: r.Kind, Body: bytes.Clone(body)}, err
 	}
 	return in, nil
 }
@@ -171,6 +176,8 @@ type writer struct {
 	out  []byte
 	text []byte
 	hex  []byte
+	// payloads are the blobs that the lines in out name.
+	payloads []payload
 }
 
 // add builds the line of one input behind those that are in w.out already.
@@ -184,6 +191,8 @@ func (w *writer) add(in loop.Input, at string) error {
 			return err
 		}
 	}
+	body, payloads := split(body)
+	w.payloads = append(w.payloads, payloads...)
 	n := w.n + 1
 	sum := sha256.Sum256(body)
 	w.hex = hex.AppendEncode(w.hex[:0], sum[:])
@@ -233,4 +242,10 @@ func appendString(dst []byte, s string) ([]byte, error) {
 	dst = append(dst, '"')
 	dst = append(dst, s...)
 	return append(dst, '"'), nil
+}
+
+// sumOf is the hex SHA-256 of b.
+func sumOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -18,11 +19,20 @@ import (
 
 // scanner reads a log from its start, whatever state it is in.
 type scanner struct {
-	br     *bufio.Reader
-	long   []byte                // the current line, where it is longer than br's buffer
-	visit  func(loop.Input) bool // gets each input and says whether to go on; may be nil
-	from   int                   // visit gets the records from this number on
-	verify bool                  // each hash is checked, not only those on which it depends what is a record
+	br   *bufio.Reader
+	long []byte // the current line, where it is longer than br's buffer
+	// visit gets each record and its input, and says whether to go on; may be nil. What the record holds is valid until
+	// visit returns.
+	visit    func(*record, loop.Input) bool
+	from     int // visit gets the records from this number on
+	blobs    func(sum string) ([]byte, error)
+	named    map[string]bool   // where it is not nil: all blobs that are named anywhere
+	limit    int               // how long a line may be
+	raw      []byte            // the line of the record that visit gets, where it has the line to itself
+	head     []byte            // the header, where it was found
+	inline   map[string][]byte // blobs that the records brought along
+	outlines bool              // redacted records are decoded as their outlines
+	verify   bool              // each hash is checked, not only those on which it depends what is a record
 
 	id       string
 	info     Info
@@ -35,8 +45,9 @@ type scanner struct {
 	keep     int64 // where the last thing worth keeping ends
 	open     bool  // what ends at keep lacks its newline
 	stopped  bool
-	warnings []string
-	more     int // warnings beyond maxWarnings
+	heads    map[int]string // the hashes of the records whose numbers are in it
+	problems []Problem
+	more     int // problems beyond maxWarnings
 }
 
 // maxWarnings bounds what a wholly damaged file can say.
@@ -51,31 +62,42 @@ const maxTries = 64
 // recordStart is how a record begins when this package wrote it.
 var recordStart = regexp.MustCompile(`\{"n":[0-9]+,"at":"`)
 
+// maxLine is how long a line may be. The longest record that this package writes is far below it.
+const maxLine = 256 << 20
+
 func newScanner(id string, r io.Reader) *scanner {
-	return &scanner{br: bufio.NewReaderSize(r, readSize), id: id, info: Info{ID: id}}
+	return &scanner{br: bufio.NewReaderSize(r, readSize), id: id, info: Info{ID: id}, limit: maxLine}
 }
 
 func (s *scanner) warn(format string, args ...any) {
-	if len(s.warnings) == maxWarnings {
+	if len(s.problems) == maxWarnings {
 		s.more++
 		return
 	}
-	s.warnings = append(s.warnings, fmt.Sprintf("session %s: ", s.id)+fmt.Sprintf(format, args...))
+	s.problems = append(s.problems, Problem{Line: s.line, Text: fmt.Sprintf(format, args...)})
 }
 
-// findings are the warnings, and how many more there were.
-func (s *scanner) findings() []string {
+// findings are the problems, and how many more there were.
+func (s *scanner) findings() []Problem {
 	if s.more == 0 {
-		return s.warnings
+		return s.problems
 	}
-	return append(slices.Clip(s.warnings),
-		fmt.Sprintf("session %s: and %d more problems of the kind", s.id, s.more))
+	return append(slices.Clip(s.problems), Problem{Line: s.line, Text: fmt.Sprintf("and %d more problems of the kind", s.more)})
+}
+
+// warnings are the findings as sentences.
+func (s *scanner) warnings() []string {
+	var out []string
+	for _, p := range s.findings() {
+		out = append(out, fmt.Sprintf("session %s: %s", s.id, p))
+	}
+	return out
 }
 
 // run reads to the end, or until visit returns false. Only what cannot be read at all is an error.
 func (s *scanner) run() error {
 	for !s.stopped {
-		line, whole, err := s.next()
+		line, over, whole, err := s.next()
 		if err != nil {
 			return storage("reading session "+s.id, err)
 		}
@@ -83,10 +105,12 @@ func (s *scanner) run() error {
 			break
 		}
 		s.line++
-		if err := s.take(line, whole); err != nil {
+		if over > 0 {
+			s.tooLong(int64(len(line))+over, whole)
+		} else if err := s.take(line, whole); err != nil {
 			return err
 		}
-		s.off += int64(len(line))
+		s.off += int64(len(line)) + over
 		if whole {
 			s.off++
 		}
@@ -97,30 +121,48 @@ func (s *scanner) run() error {
 	return nil
 }
 
-// next reads a line. whole says that it ended with a newline, which is not part of it.
-func (s *scanner) next() ([]byte, bool, error) {
+// tooLong passes over a line that was not read.
+func (s *scanner) tooLong(n int64, whole bool) {
+	if !whole {
+		s.warn("the end of the file is torn; its last %d bytes are dropped", n)
+		return
+	}
+	s.warn("a line of %d bytes is damaged: it is too long for a record; it is left out, the rest is kept", n)
+	s.unknown = true
+	s.kept(n, true)
+}
+
+// next reads a line. whole says that it ended with a newline, which is not part of it. Of a line that is too long, over
+// bytes are left out.
+func (s *scanner) next() (line []byte, over int64, whole bool, err error) {
 	s.long = s.long[:0]
 	for {
 		part, err := s.br.ReadSlice('\n')
+		if err == nil {
+			part, whole = part[:len(part)-1], true
+		}
 		switch {
-		case err == nil && len(s.long) == 0:
-			return part[:len(part)-1], true, nil
-		case err == nil:
-			s.long = append(s.long, part...)
-			return s.long[:len(s.long)-1], true, nil
-		case errors.Is(err, bufio.ErrBufferFull):
-			s.long = append(s.long, part...)
-		case errors.Is(err, io.EOF):
-			s.long = append(s.long, part...)
-			return s.long, false, nil
+		case whole && len(s.long) == 0:
+			return part, 0, true, nil
+		case len(s.long)+len(part) > s.limit:
+			over += int64(len(part))
 		default:
-			return nil, false, err
+			s.long = append(s.long, part...)
+		}
+		switch {
+		case whole, errors.Is(err, io.EOF):
+			return s.long, over, whole, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, 0, false, err
 		}
 	}
 }
 
 // take handles one line.
 func (s *scanner) take(line []byte, whole bool) error {
+	if s.named != nil {
+		named(line, func(sum string) { s.named[sum] = true })
+	}
 	rest := line
 	if s.line == 1 {
 		n, err := s.header(line)
@@ -133,7 +175,7 @@ func (s *scanner) take(line []byte, whole bool) error {
 			return nil
 		}
 		if n > 0 {
-			s.warn("line 1: there is something behind the header on its line")
+			s.warn("there is something behind the header on its line")
 			s.kept(int64(n), false)
 		}
 	}
@@ -141,6 +183,7 @@ func (s *scanner) take(line []byte, whole bool) error {
 		s.kept(int64(len(line)), true)
 		return nil
 	}
+	s.raw = rest
 	if s.quick(rest) {
 		s.kept(int64(len(line)), whole)
 		return nil
@@ -151,6 +194,7 @@ func (s *scanner) take(line []byte, whole bool) error {
 		s.kept(int64(len(line)), whole)
 		return nil
 	}
+	s.raw = nil
 	s.salvage(rest, int64(len(line)-len(rest)), whole)
 	return nil
 }
@@ -171,7 +215,7 @@ func (s *scanner) header(line []byte) (int, error) {
 		s.unknown = true
 		sum := sha256.Sum256(line)
 		s.last.hash = hex.EncodeToString(sum[:])
-		s.warn("line 1: the header is damaged or missing; the session's folder is not known")
+		s.warn("the header is damaged or missing; the session's folder is not known")
 		return 0, nil //nolint:nilerr // a damaged header is a warning, the records behind it are read
 	}
 	if h.Version > format {
@@ -185,14 +229,18 @@ func (s *scanner) header(line []byte) (int, error) {
 	}
 	sum := sha256.Sum256(text)
 	s.headed, s.last.hash = true, hex.EncodeToString(sum[:])
+	s.head = bytes.Clone(text)
 	s.info.Cwd = h.Cwd
 	created, err := time.Parse(time.RFC3339Nano, h.Created)
 	if err != nil {
-		s.warn("line 1: the time %q in the header is none", h.Created)
+		s.warn("the time %q in the header is none", h.Created)
 	}
 	s.info.Created = created
+	if s.id == "" && validID(h.Session) { // a file of its own
+		s.id, s.info.ID = h.Session, h.Session
+	}
 	if h.Session != s.id {
-		s.warn("line 1: the header names another session, %.60q", h.Session)
+		s.warn("the header names another session, %.60q", h.Session)
 	}
 	return n, nil
 }
@@ -200,7 +248,7 @@ func (s *scanner) header(line []byte) (int, error) {
 // quick takes a line that is one record of the usual look, and says whether it was. It decodes the body only.
 func (s *scanner) quick(line []byte) bool {
 	r := &s.rec
-	if !r.plain(line) {
+	if !r.plain(line) || bytes.Contains(r.Body, []byte(mark)) {
 		return false
 	}
 	if r.N < s.from {
@@ -218,27 +266,65 @@ func (s *scanner) quick(line []byte) bool {
 		return false
 	}
 	if s.follow(r) {
-		s.hand(in)
+		s.hand(r, in)
 	}
 	return true
 }
 
 // accept checks a record and hands it on.
 func (s *scanner) accept(r *record) {
-	if !s.follow(r) {
+	for sum, text := range r.Blobs {
+		if data, err := base64.StdEncoding.DecodeString(text); err == nil && fitsSum(data, sum) {
+			if s.inline == nil {
+				s.inline = map[string][]byte{}
+			}
+			s.inline[sum] = data
+		} else {
+			s.warn("record %d: the blob %.64q that it brings is damaged", r.N, sum)
+		}
+	}
+	if !s.follow(r) || r.N < s.from && !s.verify {
 		return
 	}
-	in, err := r.input()
+	in, err := s.input(r)
 	if err != nil {
-		s.warn("line %d: record %d: %v; it is kept and has no effect", s.line, r.N, err)
+		s.warn("record %d: %v; it is kept and has no effect", r.N, err)
 	}
 	if r.N >= s.from {
-		s.hand(in)
+		s.hand(r, in)
 	}
 }
 
-func (s *scanner) hand(in loop.Input) {
-	if s.visit != nil && !s.visit(in) {
+// input decodes a record, with its payloads in place.
+func (s *scanner) input(r *record) (loop.Input, error) {
+	if r.redacted() && s.outlines && r.Outline != nil {
+		if in, err := loop.DecodeInput(r.Kind, r.Outline); err == nil {
+			return in, nil
+		}
+	}
+	body := []byte(r.Body)
+	if bytes.Contains(body, []byte(mark)) {
+		whole, problems := restore(body, s.blob)
+		for _, p := range problems {
+			s.warn("record %d: %s", r.N, p)
+		}
+		body = whole
+	}
+	return r.input(body)
+}
+
+func (s *scanner) blob(sum string) ([]byte, error) {
+	if data, ok := s.inline[sum]; ok {
+		return data, nil
+	}
+	if s.blobs == nil {
+		return nil, fmt.Errorf("the blob %s is missing", sum)
+	}
+	return s.blobs(sum)
+}
+
+func (s *scanner) hand(r *record, in loop.Input) {
+	if s.visit != nil && !s.visit(r, in) {
 		s.stopped = true
 	}
 }
@@ -250,18 +336,21 @@ func (s *scanner) follow(r *record) bool {
 	switch {
 	case fits && next:
 	case r.N == s.last.n && r.Hash == s.last.hash:
-		s.warn("line %d: record %d is there twice; the second is left out", s.line, r.N)
+		s.warn("record %d is there twice; the second is left out", r.N)
 		return false
 	case s.unknown && r.N > s.last.n:
 		// Damage before this record, which was reported, took what its hash follows from.
 	case r.N > s.last.n+1:
-		s.warn("line %d: record %d follows record %d; those between are missing", s.line, r.N, s.last.n)
+		s.warn("record %d follows record %d; those between are missing", r.N, s.last.n)
 	case !next:
-		s.warn("line %d: record %d follows record %d", s.line, r.N, s.last.n)
+		s.warn("record %d follows record %d", r.N, s.last.n)
 	default:
-		s.warn("line %d: record %d was changed, or something before it: its hash does not fit", s.line, r.N)
+		s.warn("record %d was changed, or something before it: its hash does not fit", r.N)
 	}
 	s.last, s.unknown = chain{n: r.N, hash: r.Hash}, false
+	if _, wanted := s.heads[r.N]; wanted {
+		s.heads[r.N] = r.Hash
+	}
 	return true
 }
 
@@ -296,9 +385,9 @@ func (s *scanner) salvage(text []byte, base int64, whole bool) {
 	blank := len(bytes.TrimSpace(junk)) == 0
 	switch {
 	case found > 0 && (found > 1 || !blank):
-		s.warn("line %d: %d records and %d other bytes share this line", s.line, found, len(bytes.TrimSpace(junk)))
+		s.warn("%d records and %d other bytes share this line", found, len(bytes.TrimSpace(junk)))
 	case found == 0 && !whole && !blank:
-		s.warn("line %d: the end of the file is torn; its last %d bytes are dropped", s.line, len(junk))
+		s.warn("the end of the file is torn; its last %d bytes are dropped", len(junk))
 	}
 	if !whole {
 		return
@@ -316,7 +405,7 @@ func (s *scanner) lost(junk []byte) {
 	if len(bytes.Trim(junk, "\x00")) == 0 {
 		what = "nothing but NUL bytes"
 	}
-	s.warn("line %d: %d bytes are damaged: %s; they are left out, the rest is kept", s.line, len(junk), what)
+	s.warn("%d bytes are damaged: %s; they are left out, the rest is kept", len(junk), what)
 	s.unknown = true
 }
 

@@ -23,6 +23,8 @@ var (
 	ErrLocked = errors.New("the session is in use")
 	// ErrStorage means that the store cannot be read or written: no space, no permission, a broken disk.
 	ErrStorage = errors.New("the session store does not work")
+	// ErrLost means that another writer has taken the session over from this one. The log is of no more use.
+	ErrLost = errors.New("the session was taken over")
 	// ErrClosed means that the log was closed, and its lease given back.
 	ErrClosed = errors.New("the session's log is closed")
 	// ErrVersion means that the log has a format of a later version than this one can read.
@@ -107,11 +109,14 @@ type Locked struct {
 
 // Error names the session, the process and the machine.
 func (l *Locked) Error() string {
-	who := "another process"
-	if l.PID != 0 {
-		who = fmt.Sprintf("process %d on %s", l.PID, l.Host)
+	return fmt.Sprintf("session %s is in use by %s: close it there first", l.ID, l.who())
+}
+
+func (l *Locked) who() string {
+	if l.PID == 0 {
+		return "another process"
 	}
-	return fmt.Sprintf("session %s is in use by %s: close it there first", l.ID, who)
+	return fmt.Sprintf("process %d on %s", l.PID, l.Host)
 }
 
 // Is makes every *Locked an ErrLocked.

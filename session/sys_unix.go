@@ -5,6 +5,7 @@ package session
 import (
 	"errors"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,3 +43,9 @@ func flock(f *os.File, how int) error {
 
 // syncFolder returns when the names in an open folder are on the disk.
 func syncFolder(dir *os.File) error { return dir.Sync() }
+
+// unlinked says whether an open file has no name any more.
+func unlinked(fi os.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 0
+}

@@ -27,3 +27,6 @@ func unlock(f *os.File) error {
 
 // syncFolder has nothing to do: names are durable with their files, and a folder cannot be synced.
 func syncFolder(*os.File) error { return nil }
+
+// unlinked is never so: a file that is open keeps its name.
+func unlinked(os.FileInfo) bool { return false }

@@ -93,7 +93,8 @@ With a model configured it is a coding agent:
     ANTHROPIC_API_KEY=… cartagent run --model anthropic/claude-sonnet-5-5 "Why does the test fail?"
 
 cartagent login stores a key, so that it need not be in the environment. cartagent mcp adds MCP servers to config.json in
-the configuration folder; cartagent trust lets those that a project brings take effect.
+the configuration folder; cartagent trust lets those that a project brings take effect. cartagent sessions lists, shows,
+exports and verifies what was said and done.
 
 Environment: CARTAGENT_MODEL (provider/name), ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, OPENAI_API_KEY, OPENAI_BASE_URL,
 CARTAGENT_CONFIG_DIR, CARTAGENT_STATE_DIR, CARTAGENT_LOG (debug, info, warn or error; to stderr).`,
@@ -108,7 +109,7 @@ CARTAGENT_CONFIG_DIR, CARTAGENT_STATE_DIR, CARTAGENT_LOG (debug, info, warn or e
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newACP(c), newRun(c), newCart(c), newMCP(c), newTrust(c), newLogin(c), newLogout(c), newVersion(c))
+	root.AddCommand(newACP(c), newRun(c), newCart(c), newMCP(c), newTrust(c), newSessions(c), newLogin(c), newLogout(c), newVersion(c))
 	return root
 }
 

@@ -16,6 +16,8 @@ import (
 // sessionStore is session.Store as agent wants it, opened when it is first needed.
 type sessionStore struct {
 	open func() (session.Store, error)
+	// warn hears of what is damaged in a session that is opened.
+	warn func(session, problem string)
 }
 
 func (s sessionStore) Create(ctx context.Context, id acp.SessionID, cwd string, created time.Time) (agent.Log, error) {
@@ -34,6 +36,9 @@ func (s sessionStore) Lease(ctx context.Context, id acp.SessionID) (agent.Log, e
 	leased, err := store.Lease(ctx, string(id))
 	if err != nil {
 		return nil, translated(err)
+	}
+	for _, w := range leased.Warnings() {
+		s.warn(string(id), w)
 	}
 	return leased, nil
 }

@@ -108,7 +108,7 @@ func (p *program) options() agent.Options {
 	return agent.Options{
 		Info:   acp.Implementation{Name: "cartagent", Title: "cartagent", Version: version()},
 		Log:    p.log,
-		Store:  sessionStore{p.store},
+		Store:  sessionStore{p.store, func(id, problem string) { p.log.Warn("damaged log", "session", id, "problem", problem) }},
 		Open:   p.open,
 		Models: func(cwd, chosen string) []agent.Model { return p.models.offered(p.modelOf(cwd), chosen) },
 		Check: func(model string) error {

@@ -149,7 +149,7 @@ func TestServersComeWhenTheyCome(t *testing.T) {
 	_, err = h.Client(t.Context(), "late")
 	require.NoError(t, err)
 	require.Len(t, h.Tools(), 18)
-	assert.Equal(t, tools, h.Tools()[:8], "what came late is at the end")
+	assert.Equal(t, tools, h.Tools()[:9], "what came late is at the end")
 	_, err = h.Client(t.Context(), "missing")
 	require.ErrorContains(t, err, "not available")
 	_, err = h.Client(t.Context(), "nobody")

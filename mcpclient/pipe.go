@@ -51,7 +51,7 @@ func (p *pipe) pump() {
 			return
 		}
 		if !p.conn.incoming(line, "") {
-			p.conn.end(io.EOF)
+			p.conn.end(p.conn.wasClosed())
 			return
 		}
 	}

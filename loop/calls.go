@@ -253,9 +253,11 @@ func (m *machine) intended(v Intended) {
 	m.run(i)
 }
 
-func (m *machine) run(i int) {
+func (m *machine) run(i int) { m.do(RunTool{Job: m.job(i)}) }
+
+func (m *machine) job(i int) Job {
 	sl := m.s.slots[i]
-	m.do(RunTool{Job: Job{Call: sl.call, Preview: sl.preview, Key: sl.key, Answers: slices.Clip(sl.answers), Trace: m.s.trace}})
+	return Job{Call: sl.call, Preview: sl.preview, Key: sl.key, Answers: slices.Clip(sl.answers), Trace: m.s.trace}
 }
 
 func (m *machine) asked(v Asked) {

@@ -231,6 +231,10 @@ func (t *turn) perform(ctx context.Context, e Effect) *ending {
 		t.group.Go(func() {
 			t.post(fit(t.run(v.Job), func(why string) Input { return Finished{Result: Failed(v.Job.Call.ID, why)} }))
 		})
+	case CheckCall:
+		t.group.Go(func() {
+			t.post(fit(t.check(v.Job), func(string) Input { return Checked{CallID: v.Job.Call.ID, Finding: FoundUnknown} }))
+		})
 	case AskForm:
 		t.group.Go(func() {
 			t.post(fit(t.askForm(v), func(why string) Input { return Answered{CallID: v.Call.ID, Failure: why} }))
@@ -338,6 +342,25 @@ func (t *turn) run(j Job) (in Input) {
 	}
 	result.CallID = id
 	return Finished{Result: result}
+}
+
+// check says what has become of a call in doubt. Only a tool that can tell is asked.
+func (t *turn) check(j Job) (in Input) {
+	unknown := Checked{CallID: j.Call.ID, Finding: FoundUnknown}
+	tool, ok := t.tools[j.Call.Tool].(Checker)
+	if !ok {
+		return unknown
+	}
+	defer t.caught("tool "+j.Call.Tool, func(string) { in = unknown })
+	finding, result, err := tool.Check(t.ctx, j)
+	switch {
+	case err != nil:
+		return unknown
+	case finding == FoundDone:
+		result.CallID = j.Call.ID
+		return Checked{CallID: j.Call.ID, Finding: finding, Result: result}
+	}
+	return Checked{CallID: j.Call.ID, Finding: finding}
 }
 
 func (t *turn) askForm(e AskForm) (in Input) {

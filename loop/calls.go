@@ -185,11 +185,7 @@ func (m *machine) decided(v Decided) {
 	}
 	sl := m.s.slots[i]
 	if sl.doubt {
-		if v.Outcome == AllowOnce {
-			m.intend(i)
-		} else {
-			m.settle(i, Failed("", inDoubt))
-		}
+		m.decidedAgain(i, v.Outcome)
 		m.advance()
 		return
 	}

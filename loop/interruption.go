@@ -86,8 +86,6 @@ func (m *machine) lookInto(i int) {
 	case sl.spec.ReadOnly && (now.ReadOnly || !there), there && sl.key != "" && sl.spec.Keyed && now.Keyed:
 		m.edit(i, func(sl *slot) { sl.stage = running })
 		m.run(i)
-	case !there:
-		m.settle(i, Failed("", toolGone))
 	default:
 		m.edit(i, func(sl *slot) { sl.stage = checking })
 		m.do(CheckCall{Job: m.job(i)})
@@ -123,6 +121,19 @@ const (
 	inDoubt   = "Interrupted while it was running, and not run again: whether it took effect is unknown. Check before doing it again."
 	toolGone  = "Interrupted while it was running, and its tool is not available now: whether it took effect is unknown. Check before doing it again."
 )
+
+// decidedAgain carries out the person's word on a call in doubt.
+func (m *machine) decidedAgain(i int, o Outcome) {
+	_, there := m.s.spec(m.s.slots[i].call.Tool)
+	switch {
+	case o == AllowOnce && there:
+		m.intend(i)
+	case o == AllowOnce:
+		m.settle(i, Failed("", toolGone))
+	default:
+		m.settle(i, Failed("", inDoubt))
+	}
+}
 
 // askAgain puts a call in doubt to the person. No rule speaks for it: what it would do may be done.
 func (m *machine) askAgain(i int) {

@@ -32,8 +32,8 @@ var ErrMidTurn = errors.New("the session's last turn has not ended")
 // there any more who could answer: the turn is interrupted, not cancelled.
 var ErrGone = errors.New("the client is gone")
 
-// ErrStorage is wrapped by errors of a log that cannot be written. The state that comes with it is ahead of the log or
-// in mid-turn: rebuild it from the log before the next turn.
+// ErrStorage is wrapped by errors of a log that cannot be written. The state that comes with it is that of the log, as
+// far as that can be known, and may be in mid-turn: rebuild it from the log before the next turn.
 var ErrStorage = errors.New("the session's log cannot be written")
 
 // Configure logs and applies a configuration. It may be called between turns only.
@@ -64,7 +64,11 @@ func (r *Runner) Run(ctx context.Context, s State, p Prompted, sink Sink) (State
 		t.tools[tool.Spec().Name] = tool
 	}
 	for next := Input(p); ; next = t.next(ctx) {
-		if err := t.record(next); err != nil {
+		logged, err := t.record(next)
+		if err != nil {
+			if logged {
+				s, _ = Step(s, next) // it happened, and nothing comes of it
+			}
 			return s, "", errors.Join(err, t.sinkErr)
 		}
 		var effects []Effect
@@ -165,15 +169,15 @@ func (t *turn) over(ctx context.Context) Input {
 }
 
 // record logs an input before the core sees it. The intent to do something that outlasts this process is on disk
-// before anything is done.
-func (t *turn) record(in Input) error {
+// before anything is done. An input that is logged may be so in spite of an error.
+func (t *turn) record(in Input) (logged bool, err error) {
 	if err := t.runner.append(in); err != nil {
-		return err
+		return false, err
 	}
 	if v, ok := in.(Intended); ok && t.leavesTraces(v.CallID) {
-		return t.runner.sync()
+		return true, t.runner.sync()
 	}
-	return nil
+	return true, nil
 }
 
 func (t *turn) post(in Input) bool {

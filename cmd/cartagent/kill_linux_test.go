@@ -50,7 +50,7 @@ func newWorld(t *testing.T, provider string) *world {
 	url := w.model.serve(t)
 	w.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "CARTAGENT_STATE_DIR=" + w.state, "CARTAGENT_CONFIG_DIR=" + filepath.Join(home, "config"),
-		"CARTAGENT_MODEL=" + provider + "/errand", "OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + url + "/v1", "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + url,
+		"CARTAGENT_MODEL=" + provider + "/errand", "OPENAI_API_KEY=key-of-a-test", "OPENAI_BASE_URL=" + url + "/v1", "ANTHROPIC_API_KEY=key-of-a-test", "ANTHROPIC_BASE_URL=" + url,
 	}
 	var err error
 	w.watch, err = syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
@@ -277,14 +277,14 @@ func TestKill(t *testing.T) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 2)
 	for n := 1; !over.Load() && n < 500; n++ {
-		for _, how := range kinds(n) {
+		for i, how := range kinds(n) {
 			if over.Load() {
 				break
 			}
 			slots <- struct{}{}
 			group.Go(func() {
 				defer func() { <-slots }()
-				provider := []string{"openai", "anthropic"}[n%2]
+				provider := []string{"openai", "anthropic"}[(n+i)%2]
 				fault := fmt.Sprint(how, " ", n)
 				t.Run(fault+" "+provider, func(t *testing.T) {
 					w := newWorld(t, provider)

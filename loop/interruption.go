@@ -116,6 +116,9 @@ func (m *machine) checked(v Checked) {
 	m.advance()
 }
 
+// RunAgain is the name of the option by which a call in doubt runs again: no permission, but a word that it was not done.
+const RunAgain = "Run it again"
+
 const (
 	maybeDone = "It was running when the agent ended, and may have taken effect. Run it again?"
 	inDoubt   = "Interrupted while it was running, and not run again: whether it took effect is unknown. Check before doing it again."
@@ -137,11 +140,12 @@ func (m *machine) decidedAgain(i int, o Outcome) {
 
 // askAgain puts a call in doubt to the person. No rule speaks for it: what it would do may be done.
 func (m *machine) askAgain(i int) {
-	options := []Option{{Kind: AllowOnce, Name: "Run it again"}, {Kind: RejectOnce, Name: "Leave it"}}
+	options := []Option{{Kind: AllowOnce, Name: RunAgain}, {Kind: RejectOnce, Name: "Leave it"}}
 	m.edit(i, func(sl *slot) { sl.stage, sl.options = deciding, options })
 	sl := m.s.slots[i]
 	preview := sl.preview
 	preview.Title, preview.Caution = "May be done already: "+titleOr(preview.Title, sl.call.Tool), maybeDone
+	preview.Display = slices.Concat(Blocks{Text{Text: maybeDone}}, preview.Display)
 	m.do(AskUser{Call: sl.call, Preview: preview, Options: slices.Clone(options)})
 }
 

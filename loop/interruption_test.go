@@ -87,6 +87,7 @@ func TestACallInDoubt(t *testing.T) {
 	assert.Equal(t, []Option{{Kind: AllowOnce, Name: "Run it again"}, {Kind: RejectOnce, Name: "Leave it"}}, asks[0].Options)
 	assert.Equal(t, "May be done already: "+id, asks[0].Preview.Title)
 	assert.NotEmpty(t, asks[0].Preview.Caution)
+	assert.Equal(t, Blocks{Text{Text: maybeDone}}, asks[0].Preview.Display, "the person reads what it is about")
 
 	t.Run("interrupted once more", func(t *testing.T) {
 		t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"github.com/cartagent/cartagent/session"
 )
 
-// faultVar has the fault of a `cartagent-faulty`: HOW N, or nothing.
+// faultVar has the fault of a `cartagent-faulty`: HOW N, or HOW N KIND where only records of a kind count, or nothing.
 const faultVar = "CARTAGENT_TEST_FAULT"
 
 // The ways in which the Nth append of a process goes wrong. But for the last two they are its end, by SIGKILL.
@@ -32,7 +32,7 @@ const (
 func faulty() {
 	c := console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv}
 	f := &fault{}
-	if n, _ := fmt.Sscanf(os.Getenv(faultVar), "%s %d", &f.how, &f.at); n > 0 {
+	if n, _ := fmt.Sscan(os.Getenv(faultVar), &f.how, &f.at, &f.kind); n > 0 {
 		c.over = func(s session.Store) session.Store { return faultyStore{Store: s, fault: f} }
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -45,6 +45,7 @@ func faulty() {
 type fault struct {
 	how  string
 	at   int
+	kind string
 	done int // appends so far
 	dead error
 }
@@ -88,8 +89,11 @@ func (l *faultyLog) Append(in ...loop.Input) error {
 	if f.dead != nil {
 		return f.dead
 	}
-	f.done++
-	if f.done != f.at {
+	kind, _, _ := loop.EncodeInput(in[0])
+	if f.kind == "" || f.kind == kind {
+		f.done++
+	}
+	if f.done != f.at || f.kind != "" && f.kind != kind {
 		return l.Log.Append(in...)
 	}
 	switch f.how {

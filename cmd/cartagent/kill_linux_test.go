@@ -25,18 +25,18 @@ import (
 
 // errand's world: a folder, a cart, a model, and a session that lives through several processes.
 type world struct {
-	t        *testing.T
-	dir      string // the workspace
-	state    string
-	orders   string
-	env      []string
-	model    *errand
-	watch    int // inotify over dir
-	id       acp.SessionID
-	told     []json.RawMessage // to the latest client
-	lives    int
-	hit      bool // the last fault happened
-	replayed int
+	t      *testing.T
+	dir    string // the workspace
+	state  string
+	orders string
+	env    []string
+	model  *errand
+	watch  int // inotify over dir
+	id     acp.SessionID
+	told   []json.RawMessage // to the latest client
+	lives  int
+	hit    bool // the last fault happened
+	limit  int  // of the size of files in the first life, in blocks of 512 bytes; 0: none
 }
 
 func newWorld(t *testing.T, provider string) *world {
@@ -88,6 +88,9 @@ var errDied = errors.New("the process died")
 // not errDied is a broken promise.
 func (w *world) live(ctx context.Context, binary, fault string) (err error) {
 	cmd := exec.CommandContext(ctx, binary, "acp")
+	if w.limit > 0 && w.lives == 0 {
+		cmd = exec.CommandContext(ctx, "/bin/sh", "-c", fmt.Sprintf(`ulimit -f %d; exec "$0" acp`, w.limit), binary)
+	}
 	cmd.Dir, cmd.Env = w.dir, append([]string{faultVar + "=" + fault}, w.env...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -140,14 +143,17 @@ func (w *world) converse(ctx context.Context, conn *acp.AgentConn, person *witne
 	if err := w.open(ctx, conn, person, binary); err != nil {
 		return err
 	}
-	answer, err := conn.Prompt(ctx, &acp.PromptRequest{SessionID: w.id, Prompt: acp.ContentBlocks{acp.TextContent{Text: text}}})
-	var refusal *acp.Error
+	ask := &acp.PromptRequest{SessionID: w.id, Prompt: acp.ContentBlocks{acp.TextContent{Text: text}}}
+	answer, err := conn.Prompt(ctx, ask)
 	switch {
-	case errors.As(err, &refusal):
-		if !strings.Contains(string(refusal.Data), `"kind":"storage"`) {
-			return fmt.Errorf("the prompt failed: %w %s", err, refusal.Data)
-		}
+	case storageFailed(err):
 		w.hit = true
+		if err := w.open(ctx, conn, person, binary); err != nil {
+			return fmt.Errorf("loading a session that cannot be written: %w", err)
+		}
+		if _, err := conn.Prompt(ctx, ask); !storageFailed(err) {
+			return fmt.Errorf("a prompt to a session that cannot be written: %w", err)
+		}
 		return errDied // there is a process left, but no log
 	case err != nil:
 		return err
@@ -155,6 +161,12 @@ func (w *world) converse(ctx context.Context, conn *acp.AgentConn, person *witne
 		return fmt.Errorf("the turn ended with %q", answer.StopReason)
 	}
 	return w.open(ctx, conn, person, binary)
+}
+
+// storageFailed says whether a prompt was refused because the log cannot be written.
+func storageFailed(err error) bool {
+	var refusal *acp.Error
+	return errors.As(err, &refusal) && strings.Contains(string(refusal.Data), `"kind":"storage"`)
 }
 
 // open makes the session, or loads it and holds what comes against what was told before.
@@ -350,4 +362,71 @@ func kinds(n int) []string {
 		return nil
 	}
 	return []string{faultBefore, faultAfter, others[n%len(others)]}
+}
+
+// At the command line it is the same: who goes on is asked what nobody else can tell, with --yes too, and where nobody can
+// be asked the model is told, and looks.
+func TestRunGoesOnAfterACrash(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("cartagent-faulty")
+	require.NoError(t, err)
+	run := func(w *world, fault string, args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), path, append([]string{"run", "--yes", "--cwd", w.dir}, args...)...)
+		cmd.Env = append([]string{faultVar + "=" + fault}, w.env...)
+		said, err := cmd.CombinedOutput()
+		return string(said), err
+	}
+	world := func(t *testing.T) *world {
+		t.Helper()
+		w := newWorld(t, "openai")
+		w.model.until = "ask"
+		return w
+	}
+	for _, c := range []struct {
+		fault string
+		done  bool
+	}{{fault: faultAfter + " 4 Intended"}, {fault: faultBefore + " 4 Finished", done: true}} { // read, write, edit, terminal
+		for _, typed := range []string{"", "y", "n"} {
+			t.Run(fmt.Sprint(c.fault, " ", typed), func(t *testing.T) {
+				t.Parallel()
+				w := world(t)
+				_, err := run(w, c.fault, "Go")
+				require.ErrorContains(t, err, "killed")
+				_, err = os.Stat(filepath.Join(w.dir, "runs.log"))
+				require.Equal(t, c.done, err == nil)
+				w.find(t)
+				want := 1
+				if typed == "" {
+					said, err := run(w, "", "--session", string(w.id), "Go on")
+					require.ErrorContains(t, err, "exit status 5", said)
+					assert.Contains(t, said, "not run again, since there is no terminal to ask on")
+					assert.Contains(t, said, "All done.")
+				} else {
+					p := startTyping(t, w.env, "run", "--yes", "--cwd", w.dir, "--session", string(w.id), "Go on")
+					p.answer(t, "[y] run it again  [n] leave it: ", typed+"\n")
+					p.until(t, "All done.")
+					assert.Zero(t, p.end(t), p.shown.String())
+					if typed == "y" && c.done {
+						want = 2 // by the person's word
+					}
+				}
+				runs, err := os.ReadFile(filepath.Join(w.dir, "runs.log"))
+				require.NoError(t, err)
+				assert.Equal(t, strings.Repeat("ran\n", want), string(runs))
+				assert.Empty(t, w.model.problems)
+			})
+		}
+	}
+}
+
+// find finds the one session there is.
+func (w *world) find(t *testing.T) {
+	t.Helper()
+	store, err := session.OpenDir(w.state, session.Options{})
+	require.NoError(t, err)
+	defer store.Close() //nolint:errcheck // it was only read
+	page, err := store.List(t.Context(), session.Filter{})
+	require.NoError(t, err)
+	require.Len(t, page.Sessions, 1)
+	w.id = acp.SessionID(page.Sessions[0].ID)
 }

@@ -53,7 +53,7 @@ func (w *witness) RequestPermission(_ context.Context, r *acp.RequestPermissionR
 		return selected(r, acp.PermissionAllowOnce), nil
 	}
 	w.asked["doubt"]++
-	for _, decided := range []string{"out.txt", "notes.txt", "Place order"} {
+	for _, decided := range []string{"out.txt", "notes.txt", "Place an order"} {
 		if strings.Contains(title, decided) {
 			w.problems = append(w.problems, "the person is asked what can be decided: "+title)
 		}

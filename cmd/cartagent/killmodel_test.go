@@ -25,6 +25,7 @@ type errand struct {
 	last     []byte // of the latest request: its messages, as far as the next must begin with them
 	lastKit  []byte // its tools and its system prompt
 	problems []string
+	until    string // the tool before which it is done; empty: it does everything
 }
 
 // attempt is a call that the model has made, and what came of it.
@@ -112,6 +113,9 @@ func (e *errand) next(attempts []attempt) scripted.Reply {
 		})
 		if i >= 0 {
 			continue
+		}
+		if step.tool == e.until {
+			break
 		}
 		last := lastOf(attempts, step.tool)
 		if step.look == "" || last < 0 || !doubtful(attempts[last].result) {

@@ -23,24 +23,24 @@ func TestLanded(t *testing.T) {
 		want   loop.Finding
 	}{
 		"written":         {tool: "write", args: m{"path": "a/new", "content": "x\n"}, want: loop.FoundDone},
-		"written over":    {tool: "write", args: m{"path": "f", "content": "x"}, before: m1("f", "one"), want: loop.FoundDone},
+		"written over":    {tool: "write", args: m{"path": "f", "content": "x"}, before: file("one"), want: loop.FoundDone},
 		"written a blank": {tool: "write", args: m{"path": "f", "content": ""}, want: loop.FoundDone},
-		"over a binary":   {tool: "write", args: m{"path": "f", "content": "x"}, before: m1("f", "\x00"), want: loop.FoundDone},
+		"over a binary":   {tool: "write", args: m{"path": "f", "content": "x"}, before: file("\x00"), want: loop.FoundDone},
 		"not written":     {tool: "write", args: m{"path": "f", "content": "x"}, does: nothing, want: loop.FoundUndone},
 		"not a blank":     {tool: "write", args: m{"path": "f", "content": ""}, does: nothing, want: loop.FoundUndone},
-		"not over":        {tool: "write", args: m{"path": "f", "content": "x"}, before: m1("f", "one"), does: nothing, want: loop.FoundUndone},
-		"as it was":       {tool: "write", args: m{"path": "f", "content": "one"}, before: m1("f", "one"), does: nothing, want: loop.FoundDone},
-		"edited":          {tool: "edit", args: edit, before: m1("f", "one\r\n"), want: loop.FoundDone},
-		"not edited":      {tool: "edit", args: edit, before: m1("f", "one"), does: nothing, want: loop.FoundUndone},
+		"not over":        {tool: "write", args: m{"path": "f", "content": "x"}, before: file("one"), does: nothing, want: loop.FoundUndone},
+		"as it was":       {tool: "write", args: m{"path": "f", "content": "one"}, before: file("one"), does: nothing, want: loop.FoundDone},
+		"edited":          {tool: "edit", args: edit, before: file("one\r\n"), want: loop.FoundDone},
+		"not edited":      {tool: "edit", args: edit, before: file("one"), does: nothing, want: loop.FoundUndone},
 		"changed by others": {
-			tool: "edit", args: edit, before: m1("f", "one"), want: loop.FoundUnknown,
+			tool: "edit", args: edit, before: file("one"), want: loop.FoundUnknown,
 			does: func(t *testing.T, b *bench) {
 				t.Helper()
-				put(t, b.dir, m1("f", "one and more"))
+				put(t, b.dir, file("one and more"))
 			},
 		},
 		"removed by others": {
-			tool: "edit", args: edit, before: m1("f", "one"), want: loop.FoundUnknown,
+			tool: "edit", args: edit, before: file("one"), want: loop.FoundUnknown,
 			does: func(t *testing.T, b *bench) {
 				t.Helper()
 				require.NoError(t, os.Remove(filepath.Join(b.dir, "f")))
@@ -85,6 +85,7 @@ func TestLanded(t *testing.T) {
 	}
 }
 
-func m1(name, content string) map[string]string { return map[string]string{name: content} }
+// file is a workspace with one file, f.
+func file(content string) map[string]string { return map[string]string{"f": content} }
 
 func nothing(*testing.T, *bench) {}

@@ -28,7 +28,7 @@ type world struct {
 	t      *testing.T
 	dir    string // the workspace
 	state  string
-	orders string
+	orders string // the cart's file; empty: there is no cart
 	env    []string
 	model  *errand
 	watch  int // inotify over dir
@@ -171,7 +171,10 @@ func storageFailed(err error) bool {
 
 // open makes the session, or loads it and holds what comes against what was told before.
 func (w *world) open(ctx context.Context, conn *acp.AgentConn, person *witness, binary string) error {
-	servers := acp.MCPServers{acp.MCPServerStdio{Name: "shop", Command: binary, Args: []string{"cart", "--store", w.orders}}}
+	servers := acp.MCPServers{}
+	if w.orders != "" {
+		servers = append(servers, acp.MCPServerStdio{Name: "shop", Command: binary, Args: []string{"cart", "--store", w.orders}})
+	}
 	if w.id == "" {
 		opened, err := conn.NewSession(ctx, &acp.NewSessionRequest{Cwd: w.dir, MCPServers: servers})
 		if err == nil {

@@ -74,23 +74,23 @@ func (w *witness) CreateElicitation(_ context.Context, r *acp.CreateElicitationR
 	}
 	content := map[string]acp.ElicitationContentValue{}
 	for name, field := range form.RequestedSchema.Properties {
-		if _, choices := choicesIn(field); len(choices) > 0 {
+		if choices := choicesIn(field); len(choices) > 0 {
 			content[name] = acp.StringContent(choices[0])
 		}
 	}
 	return &acp.CreateElicitationResponse{Action: acp.ElicitationAcceptAction{Content: content}}, nil
 }
 
-func choicesIn(field acp.ElicitationPropertySchema) (title string, values []string) {
+func choicesIn(field acp.ElicitationPropertySchema) []string {
 	f, ok := field.(acp.StringPropertySchema)
 	if !ok {
-		return "", nil
+		return nil
 	}
-	values = slices.Clone(f.Enum)
+	values := slices.Clone(f.Enum)
 	for _, o := range f.OneOf {
 		values = append(values, o.Const)
 	}
-	return "", values
+	return values
 }
 
 // take is what the client was told since it was last asked, less what is no part of the conversation.

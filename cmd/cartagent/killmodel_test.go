@@ -137,8 +137,8 @@ func doubtful(result string) bool {
 }
 
 func lastOf(attempts []attempt, tool string) int {
-	for i := len(attempts) - 1; i >= 0; i-- {
-		if attempts[i].tool == tool {
+	for i, a := range slices.Backward(attempts) {
+		if a.tool == tool {
 			return i
 		}
 	}
@@ -147,8 +147,8 @@ func lastOf(attempts []attempt, tool string) int {
 
 func matchOf(attempts []attempt, tool, pattern string) string {
 	re := regexp.MustCompile(pattern)
-	for i := len(attempts) - 1; i >= 0; i-- {
-		if m := re.FindStringSubmatch(attempts[i].result); attempts[i].tool == tool && m != nil {
+	for _, a := range slices.Backward(attempts) {
+		if m := re.FindStringSubmatch(a.result); a.tool == tool && m != nil {
 			return m[1]
 		}
 	}

@@ -65,6 +65,8 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 		return ctx.Err()
 	case asking.Err() != nil, errors.Is(err, jsonrpc2.ErrClosed):
 		return ErrClosed
+	case c.stream.isBroken(): // the peer is gone, whether or not its input has ended yet
+		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	return err
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -224,4 +226,20 @@ func TestCancelRequest(t *testing.T) {
 		w.send(askPrompt)
 		assert.JSONEq(t, `{"jsonrpc":"2.0","id":1,"result":{"stopReason":"cancelled"}}`, w.ask(cancelOf("1")))
 	})
+}
+
+// deaf is a peer that does not read any more; that it has ended is still to be seen.
+type deaf struct{ *io.PipeReader }
+
+func (deaf) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// A call that could not be written has no answer: its peer is gone, even before its own end of the connection shows that.
+func TestACallToAPeerThatIsGone(t *testing.T) {
+	t.Parallel()
+	r, w := io.Pipe()
+	conn := Dial(context.WithoutCancel(t.Context()), deaf{r}, &clientStub{}, Options{})
+	_, err := conn.NewSession(t.Context(), &NewSessionRequest{Cwd: "/"})
+	require.ErrorIs(t, err, ErrClosed)
+	require.NoError(t, w.Close())
+	require.ErrorIs(t, conn.Close(), syscall.EPIPE)
 }

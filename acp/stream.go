@@ -336,6 +336,15 @@ func (s *stream) fail(err error) {
 	}
 }
 
+func (s *stream) isBroken() bool {
+	select {
+	case <-s.broken:
+		return true
+	default:
+		return false
+	}
+}
+
 func (s *stream) broke(err error) {
 	s.failure = err
 	close(s.broken)

@@ -198,8 +198,8 @@ func (s *session) play(ctx context.Context, t *ticket, prompt loop.Prompted) (lo
 		return loop.StopCancelled, nil
 	case errors.Is(err, loop.ErrStorage):
 		s.broken = err
-		if !s.state.Idle() { // nobody knows of it but the client, which must not wait for calls that nothing comes of
-			err = errors.Join(err, s.tell(ctx, s.step(loop.Cancelled{}), s.updateFor))
+		if !s.state.Idle() && !s.state.Interrupted() { // the client must not wait for calls that nothing comes of
+			err = errors.Join(err, s.tell(ctx, s.step(loop.Interrupted{}), s.updateFor)) // as who loads it will see it
 		}
 	}
 	s.report("turn", err)

@@ -9,7 +9,8 @@ import (
 )
 
 // Tidy returns the messages in the form that strict providers insist on, whatever they were: they begin with a user
-// message, no two neighbours have the same role, no message is empty, each message with calls is followed by one with
+// message, no two neighbours have the same role (between two user messages comes a word in place of the answer), no
+// message is empty, each message with calls is followed by one with
 // exactly their results in their order, and nothing else has results. It changes nothing that is already so, and it
 // works from front to back, so the same history with more behind it is tidied to the same messages with more behind
 // them. What in points at is not changed.
@@ -29,6 +30,10 @@ func Tidy(in []loop.Message) []loop.Message {
 	return settle(out, results)
 }
 
+// noAnswer stands between two user messages in a row: the first had no answer, because its turn was cancelled, broke off
+// or failed before anything was said.
+const noAnswer = "(no answer)"
+
 func last(out []loop.Message) (loop.Message, bool) {
 	if len(out) == 0 {
 		return loop.Message{}, false
@@ -42,8 +47,8 @@ func addUser(out []loop.Message, m loop.Message) []loop.Message {
 		content = loop.Blocks{loop.Text{Text: "(empty message)"}}
 	}
 	if prev, ok := last(out); ok && prev.Role == loop.RoleUser {
-		prev.Content = slices.Concat(prev.Content, content)
-		return append(out[:len(out)-1], prev)
+		// Not joined with it: it may have been sent as it is, and answered by nothing.
+		out = append(out, loop.Message{Role: loop.RoleAssistant, Content: loop.Blocks{loop.Text{Text: noAnswer}}})
 	}
 	return append(out, loop.Message{Role: loop.RoleUser, Content: content})
 }

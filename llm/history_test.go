@@ -47,9 +47,7 @@ func TestTidy(t *testing.T) {
 		},
 		"C048 empty turn left out": {
 			[]loop.Message{user("a"), says(""), user("b"), says(" \n"), user("c")},
-			[]loop.Message{{Role: loop.RoleUser, Content: loop.Blocks{
-				loop.Text{Text: "a"}, loop.Text{Text: "b"}, loop.Text{Text: "c"},
-			}}},
+			[]loop.Message{user("a"), says("(no answer)"), user("b"), says("(no answer)"), user("c")},
 		},
 		"blank prompt": {
 			[]loop.Message{user(" \n"), says("b")},

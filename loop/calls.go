@@ -185,11 +185,7 @@ func (m *machine) decided(v Decided) {
 	}
 	sl := m.s.slots[i]
 	if sl.doubt {
-		if v.Outcome == AllowOnce {
-			m.intend(i)
-		} else {
-			m.settle(i, Failed("", inDoubt))
-		}
+		m.decidedAgain(i, v.Outcome)
 		m.advance()
 		return
 	}
@@ -253,9 +249,11 @@ func (m *machine) intended(v Intended) {
 	m.run(i)
 }
 
-func (m *machine) run(i int) {
+func (m *machine) run(i int) { m.do(RunTool{Job: m.job(i)}) }
+
+func (m *machine) job(i int) Job {
 	sl := m.s.slots[i]
-	m.do(RunTool{Job: Job{Call: sl.call, Preview: sl.preview, Key: sl.key, Answers: slices.Clip(sl.answers), Trace: m.s.trace}})
+	return Job{Call: sl.call, Preview: sl.preview, Key: sl.key, Answers: slices.Clip(sl.answers), Trace: m.s.trace}
 }
 
 func (m *machine) asked(v Asked) {

@@ -31,6 +31,8 @@ func EncodeInput(in Input) (kind string, body json.RawMessage, err error) {
 		kind = "Decided"
 	case Intended:
 		kind = "Intended"
+	case Checked:
+		kind = "Checked"
 	case Asked:
 		kind = "Asked"
 	case Answered:
@@ -96,6 +98,8 @@ func DecodeInput(kind string, body json.RawMessage) (Input, error) {
 		return decodeInput[Decided](kind, body)
 	case "Intended":
 		return decodeInput[Intended](kind, body)
+	case "Checked":
+		return decodeInput[Checked](kind, body)
 	case "Asked":
 		return decodeInput[Asked](kind, body)
 	case "Answered":

@@ -73,6 +73,8 @@ func everyInput() []Input {
 		Decided{CallID: "c", Outcome: AllowAlways, Why: "w"},
 		Intended{},
 		Intended{CallID: "c", Key: "k"},
+		Checked{},
+		Checked{CallID: "c", Finding: FoundDone, Result: Result{CallID: "c", Content: everyBlock()}},
 		Asked{},
 		Asked{CallID: "c", Question: Question{ID: "q", Message: "m", Schema: json.RawMessage(`{}`), URL: "u", Fleeting: true, State: json.RawMessage(`"s"`)}},
 		Answered{},
@@ -104,7 +106,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		assert.NotContains(t, string(body), `\u003c`, "people read this")
 		assert.NotContains(t, string(body), "\n")
 	}
-	assert.Len(t, kinds, 20, "every kind of input, and one that nobody knows")
+	assert.Len(t, kinds, 21, "every kind of input, and one that nobody knows")
 }
 
 func TestCodecForms(t *testing.T) {

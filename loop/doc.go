@@ -29,11 +29,17 @@
 //	intending   its intent to be on disk     Intend                     Intended
 //	running     its tool                     ToolStarted, RunTool       Finished, Asked
 //	answering   the person's answer          AskForm                    Answered
+//	doubtful    the next prompt              ToolInterrupted            Prompted
+//	checking    a look at what it has done   CheckCall                  Checked
 //	settled     the others of its reply      ToolFinished
 //
 // Calls of a reply are started in its order. One whose [Spec] is Parallel runs beside other parallel ones; any other
 // waits for all before it and holds up all behind it. One question of permission is open at a time, because an answer
 // may decide the next.
+//
+// A call that was running when its turn was interrupted is in doubt. The next prompt comes back to it before anything
+// else: it runs again where that is no more than running once, its tool tells what it finds (see [Checker]), or the
+// person is asked; by the last two it has its result, runs by a new intent, or is left with its outcome unknown.
 //
 // What holds at all times: a call that was proposed is settled exactly once before its turn ends; a tool runs only after
 // its Intended input, and never after a denial; a turn has exactly one end; and history is well paired, each message

@@ -22,6 +22,8 @@ type (
 	Intend struct{ Call Call }
 	// RunTool runs the call; answered by Progressed and Asked inputs and then Finished.
 	RunTool struct{ Job Job }
+	// CheckCall looks what has become of a call in doubt; answered by Checked.
+	CheckCall struct{ Job Job }
 	// AskForm puts a running call's question to the person; answered by Answered.
 	AskForm struct {
 		Call     Call
@@ -39,6 +41,7 @@ func (PreviewCall) effect() {}
 func (AskUser) effect()     {}
 func (Intend) effect()      {}
 func (RunTool) effect()     {}
+func (CheckCall) effect()   {}
 func (AskForm) effect()     {}
 func (EndTurn) effect()     {}
 func (FailTurn) effect()    {}

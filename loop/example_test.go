@@ -32,7 +32,7 @@ func ExampleStep() {
 				fmt.Printf("  ask: %s?\n", v.Preview.Title)
 			case loop.EndTurn:
 				fmt.Printf("  end: %s\n", v.Reason)
-			case loop.AskModel, loop.PreviewCall, loop.Intend, loop.RunTool, loop.AskForm, loop.FailTurn:
+			case loop.AskModel, loop.PreviewCall, loop.Intend, loop.RunTool, loop.CheckCall, loop.AskForm, loop.FailTurn:
 				fmt.Printf("  %T\n", v)
 			}
 		}

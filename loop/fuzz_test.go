@@ -9,7 +9,7 @@ func FuzzStep(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a plain turn, and then some more of it to get at calls"))
 	f.Add([]byte{1, 0, 3, 1, 4, 1, 1, 5, 0, 0, 2, 1, 3, 4, 4, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
-	tools := specs()
+	tools := append(specs(), Spec{Name: "order", Default: Allow, Keyed: true})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		i := 0
 		d := dice{specs: tools, next: func() byte {

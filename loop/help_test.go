@@ -202,6 +202,8 @@ func names(effects []Effect) []string {
 			id = v.Job.Call.ID
 		case AskForm:
 			id = v.Call.ID
+		case CheckCall:
+			id = v.Job.Call.ID
 		case EndTurn:
 			id = string(v.Reason)
 		}

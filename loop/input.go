@@ -72,6 +72,12 @@ type (
 		CallID string `json:"call"`
 		Key    string `json:"key,omitempty"`
 	}
+	// Checked says what has become of a call in doubt. Result is that of one that is done.
+	Checked struct {
+		CallID  string  `json:"call"`
+		Finding Finding `json:"finding"`
+		Result  Result  `json:"result,omitzero"`
+	}
 	// Asked is a running tool's question to the person.
 	Asked struct {
 		CallID   string   `json:"call"`
@@ -129,6 +135,7 @@ func (ModelFailed) input() {}
 func (Previewed) input()   {}
 func (Decided) input()     {}
 func (Intended) input()    {}
+func (Checked) input()     {}
 func (Asked) input()       {}
 func (Answered) input()    {}
 func (Progressed) input()  {}

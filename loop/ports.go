@@ -126,6 +126,24 @@ type Tool interface {
 	Run(ctx context.Context, j Job, report func(Block)) (Result, error)
 }
 
+// Finding is what a look at the world says about a call that was running when its turn was interrupted.
+type Finding string
+
+// The findings. Whatever else is found is as good as FoundUnknown.
+const (
+	FoundDone    Finding = "done"    // it took effect, in whole
+	FoundUndone  Finding = "undone"  // it had no effect: what it was allowed to do is still to be done
+	FoundUnknown Finding = "unknown" // neither can be said
+)
+
+// Checker is a Tool that can tell afterwards whether a call of it took effect.
+type Checker interface {
+	Tool
+	// Check looks what has become of a call that was running when its turn was interrupted, and changes nothing. With
+	// FoundDone comes the call's result. An error is as good as FoundUnknown. It returns soon after ctx ends.
+	Check(ctx context.Context, j Job) (Finding, Result, error)
+}
+
 // Question is what a tool wants to know from the person: a form (Schema) or a page to open (URL). State is the tool's
 // own and comes back verbatim with the answer.
 type Question struct {

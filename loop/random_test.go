@@ -15,9 +15,9 @@ type want struct{ kind, id string }
 
 // known is what the checker has seen of a call.
 type known struct {
-	finished, previewing, asked, intended, ran, begun bool
-	doubt                                             bool // it was running when the turn was interrupted
-	preview                                           Preview
+	finished, previewing, asked, intended, ran, begun, checked bool
+	doubt                                                      bool // it was running when the turn was interrupted
+	preview                                                    Preview
 }
 
 // checker watches a session from outside, by inputs and effects alone, and says which of the promises was broken.
@@ -63,6 +63,8 @@ func (c *checker) fits(in Input) bool {
 		return c.take(want{"decision", v.CallID})
 	case Intended:
 		return c.take(want{"intent", v.CallID})
+	case Checked:
+		return c.take(want{"check", v.CallID})
 	case Asked:
 		return c.take(want{"result", v.CallID})
 	case Answered:
@@ -97,10 +99,18 @@ func (c *checker) step(in Input) error {
 		}
 		_, config := in.(Configured)
 		_, compact := in.(Compacted)
-		if len(effects) == 0 && !config && (!compact || c.open) && snapshot(next) != before {
+		_, checked := in.(Checked)
+		if len(effects) == 0 && !config && (!checked || !fit) && (!compact || c.open) && snapshot(next) != before {
 			return fmt.Errorf("%#v has no effect and changes the state", in)
 		}
 		c.inputs = append(c.inputs, in)
+	}
+	if _, checked := in.(Checked); checked && fit && len(effects) == 0 {
+		if !slices.ContainsFunc(c.wanted, func(w want) bool { return w.kind == "decision" }) {
+			return fmt.Errorf("%#v leads to nothing", in)
+		}
+		c.s = next // it waits until another question is answered
+		return nil
 	}
 	if fit != (len(effects) > 0) {
 		return fmt.Errorf("%#v: was called for %t, effects %v", in, fit, names(effects))
@@ -119,6 +129,9 @@ func (c *checker) step(in Input) error {
 	}
 	if v, ok := in.(Decided); ok && v.Outcome != AllowOnce && v.Outcome != AllowAlways && !c.calls[v.CallID].finished {
 		return fmt.Errorf("%q leaves the call open", v.Outcome)
+	}
+	if v, ok := in.(Checked); ok && v.Finding == FoundDone && !c.calls[v.CallID].finished {
+		return fmt.Errorf("a call that is done is left open")
 	}
 	if c.open == (next.Idle() || next.Interrupted()) {
 		return fmt.Errorf("open is %t, idle is %t", c.open, next.Idle())
@@ -191,6 +204,13 @@ func (c *checker) effect(in Input, e Effect, last bool) error {
 			k.ran, k.doubt = true, false
 			return ok
 		})
+	case CheckCall:
+		_, resumed := in.(Prompted)
+		spec, _ := c.s.spec(v.Job.Call.Tool)
+		return c.call(v.Job.Call.ID, "check", func(k *known) bool {
+			k.checked = true
+			return resumed && k.doubt && !k.ran && !spec.ReadOnly && (!spec.Keyed || v.Job.Key == "")
+		})
 	case AskForm:
 		return c.call(v.Call.ID, "answer", func(k *known) bool { return k.ran })
 	case EndTurn, FailTurn:
@@ -220,11 +240,14 @@ func (c *checker) allowed(in Input, call Call) bool {
 		return false
 	}
 	v, answer := in.(Decided)
-	if c.calls[call.ID].doubt {
-		return answer && v.CallID == call.ID && v.Outcome == AllowOnce
-	}
 	preview := c.calls[call.ID].preview
 	verdict, _ := c.s.Rules().Decide(spec, preview)
+	if c.calls[call.ID].doubt {
+		if found, ok := in.(Checked); ok {
+			return found.CallID == call.ID && found.Finding == FoundUndone && verdict != Deny
+		}
+		return answer && v.CallID == call.ID && v.Outcome == AllowOnce
+	}
 	yes := answer && v.CallID == call.ID && (v.Outcome == AllowOnce || v.Outcome == AllowAlways)
 	return verdict == Allow || yes && verdict == Ask
 }
@@ -364,7 +387,7 @@ func (d dice) reply() Replied {
 		r.Message.Content = Blocks{Text{Text: "x"}}
 	}
 	for range d.of(5) {
-		tool := []string{"look", "query", "edit", "sell", "nuke", "look", "query", "nobody"}[d.of(8)]
+		tool := []string{"look", "query", "edit", "sell", "nuke", "look", "query", "nobody", "order"}[d.of(9)]
 		r.Message.Calls = append(r.Message.Calls, Call{
 			ID: "call_1_1", Tool: tool, Bad: []string{"", "", "", "bad"}[d.of(4)],
 		})
@@ -382,7 +405,7 @@ func (d dice) input(c *checker) Input {
 		return d.about(w.kind, w.id)
 	}
 	if c.s.Interrupted() && d.of(3) == 0 {
-		return d.about([]string{"decision", "result", "answer"}[d.of(3)], d.id(c))
+		return d.about([]string{"decision", "result", "answer", "check"}[d.of(4)], d.id(c))
 	}
 	if !c.open && d.of(4) != 0 {
 		return prompt("go")
@@ -405,7 +428,7 @@ func (d dice) input(c *checker) Input {
 	case 6:
 		return Compacting{Content: prompt("/compact").Content}
 	}
-	return d.about([]string{"model", "preview", "decision", "intent", "result", "answer"}[d.of(6)], d.id(c))
+	return d.about([]string{"model", "preview", "decision", "intent", "result", "answer", "check"}[d.of(7)], d.id(c))
 }
 
 func (d dice) about(kind, id string) Input {
@@ -425,7 +448,9 @@ func (d dice) about(kind, id string) Input {
 	case "decision":
 		return Decided{CallID: id, Outcome: []Outcome{AllowOnce, AllowAlways, RejectOnce, RejectAlways, Dismissed, Unavailable, "", "yes"}[d.of(8)]}
 	case "intent":
-		return Intended{CallID: id}
+		return Intended{CallID: id, Key: []string{"", "k"}[d.of(2)]}
+	case "check":
+		return Checked{CallID: id, Finding: []Finding{FoundDone, FoundUndone, FoundUnknown, "", "odd"}[d.of(5)]}
 	case "answer":
 		return Answered{CallID: id, Failure: []string{"", "", "no"}[d.of(3)]}
 	}
@@ -458,12 +483,12 @@ func TestStepRandom(t *testing.T) {
 	if testing.Short() {
 		sessions = 5_000
 	}
-	tools := specs()
+	tools := append(specs(), Spec{Name: "order", Default: Allow, Keyed: true})
 	for seed := range 2 {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			next := randomBytes(uint64(seed))
-			ran, asked := 0, 0
+			ran, asked, checked := 0, 0, 0
 			for n := range sessions {
 				c := newChecker(n%1000 == 0)
 				length := 4 + n%4
@@ -479,10 +504,14 @@ func TestStepRandom(t *testing.T) {
 					if k.asked {
 						asked++
 					}
+					if k.checked {
+						checked++
+					}
 				}
 			}
 			require.Greater(t, ran, sessions/10, "too few calls get as far as to run")
 			require.Greater(t, asked, sessions/10, "too few calls are asked about")
+			require.Greater(t, checked, sessions/500, "too few calls in doubt are looked into")
 		})
 	}
 }

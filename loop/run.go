@@ -35,8 +35,8 @@ var ErrMidTurn = errors.New("the session's last turn has not ended")
 // there any more who could answer: the turn is interrupted, not cancelled.
 var ErrGone = errors.New("the client is gone")
 
-// ErrStorage is wrapped by errors of a log that cannot be written. The state that comes with it is ahead of the log or
-// in mid-turn: rebuild it from the log before the next turn.
+// ErrStorage is wrapped by errors of a log that cannot be written. The state that comes with it is that of the log, as
+// far as that can be known, and may be in mid-turn: rebuild it from the log before the next turn.
 var ErrStorage = errors.New("the session's log cannot be written")
 
 // Configure logs and applies a configuration. It may be called between turns only.
@@ -75,7 +75,11 @@ func (r *Runner) Run(ctx context.Context, s State, p Prompted, sink Sink) (State
 				s, _ = Step(s, c)
 			}
 		}
-		if err := t.record(next); err != nil {
+		logged, err := t.record(next)
+		if err != nil {
+			if logged {
+				s, _ = Step(s, next) // it happened, and nothing comes of it
+			}
 			return s, "", errors.Join(err, t.sinkErr)
 		}
 		var effects []Effect
@@ -196,15 +200,15 @@ func (t *turn) over(ctx context.Context) Input {
 }
 
 // record logs an input before the core sees it. The intent to do something that outlasts this process is on disk
-// before anything is done.
-func (t *turn) record(in Input) error {
+// before anything is done. An input that is logged may be so in spite of an error.
+func (t *turn) record(in Input) (logged bool, err error) {
 	if err := t.runner.append(in); err != nil {
-		return err
+		return false, err
 	}
 	if v, ok := in.(Intended); ok && t.leavesTraces(v.CallID) {
-		return t.runner.sync()
+		return true, t.runner.sync()
 	}
-	return nil
+	return true, nil
 }
 
 func (t *turn) post(in Input) bool {
@@ -261,6 +265,10 @@ func (t *turn) perform(ctx context.Context, e Effect) *ending {
 	case RunTool:
 		t.group.Go(func() {
 			t.post(fit(t.run(v.Job), func(why string) Input { return Finished{Result: Failed(v.Job.Call.ID, why)} }))
+		})
+	case CheckCall:
+		t.group.Go(func() {
+			t.post(fit(t.check(v.Job), func(string) Input { return Checked{CallID: v.Job.Call.ID, Finding: FoundUnknown} }))
 		})
 	case AskForm:
 		t.group.Go(func() {
@@ -369,6 +377,25 @@ func (t *turn) run(j Job) (in Input) {
 	}
 	result.CallID = id
 	return Finished{Result: result}
+}
+
+// check says what has become of a call in doubt. Only a tool that can tell is asked.
+func (t *turn) check(j Job) (in Input) {
+	unknown := Checked{CallID: j.Call.ID, Finding: FoundUnknown}
+	tool, ok := t.tools[j.Call.Tool].(Checker)
+	if !ok {
+		return unknown
+	}
+	defer t.caught("tool "+j.Call.Tool, func(string) { in = unknown })
+	finding, result, err := tool.Check(t.ctx, j)
+	switch {
+	case err != nil:
+		return unknown
+	case finding == FoundDone:
+		result.CallID = j.Call.ID
+		return Checked{CallID: j.Call.ID, Finding: finding, Result: result}
+	}
+	return Checked{CallID: j.Call.ID, Finding: finding}
 }
 
 func (t *turn) askForm(e AskForm) (in Input) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -299,7 +300,10 @@ func TestSyncThatFails(t *testing.T) {
 		assert.Equal(t, n-1, runs, "without a sync of the intent the tool does not run")
 		if n == 2 {
 			assert.Equal(t, loop.StopEndTurn, reason)
+			continue
 		}
+		replayed, _ := loop.Replay(slices.Values(sc.log.inputs))
+		assert.Equal(t, replayed, sc.s, "the intent may be on disk: the state has it")
 	}
 }
 

@@ -63,6 +63,7 @@ const (
 	running                 // by its tool
 	answering               // for the person's answer to the tool's question
 	doubtful                // for the next prompt, since nobody knows whether it ran to its end
+	checking                // for a look at whether it did
 	settled
 )
 

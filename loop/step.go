@@ -66,6 +66,8 @@ func (m *machine) step(in Input) {
 		m.decided(v)
 	case Intended:
 		m.intended(v)
+	case Checked:
+		m.checked(v)
 	case Asked:
 		m.asked(v)
 	case Answered:
@@ -272,6 +274,8 @@ func (m *machine) keepPartial() {
 	}
 }
 
+const maybeCancelled = "Cancelled while it was running. It may have taken effect in part or in whole: check before doing it again."
+
 func (m *machine) cancelled() {
 	switch m.s.phase {
 	case idle, interrupted:
@@ -285,10 +289,13 @@ func (m *machine) cancelled() {
 		for i, sl := range m.s.slots {
 			switch sl.stage {
 			case settled:
-			case running, answering, doubtful:
-				m.settle(i, Failed("", "Cancelled while it was running. It may have taken effect in part or in whole: "+
-					"check before doing it again."))
+			case running, answering, doubtful, checking:
+				m.settle(i, Failed("", maybeCancelled))
 			case waiting, previewing, held, deciding, intending:
+				if sl.doubt {
+					m.settle(i, Failed("", inDoubt))
+					continue
+				}
 				m.settle(i, Failed("", "Cancelled before it ran."))
 			}
 		}

@@ -28,6 +28,14 @@ func Define[In any](
 	preview func(ctx context.Context, in In) (loop.Preview, error),
 	run func(ctx context.Context, in In, j loop.Job, report func(loop.Block)) (loop.Result, error),
 ) loop.Tool {
+	return define(spec, preview, run)
+}
+
+func define[In any](
+	spec loop.Spec,
+	preview func(ctx context.Context, in In) (loop.Preview, error),
+	run func(ctx context.Context, in In, j loop.Job, report func(loop.Block)) (loop.Result, error),
+) *defined[In] {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		panic(fmt.Sprintf("tools: the arguments of %s: %v", spec.Name, err))
@@ -46,6 +54,16 @@ func Define[In any](
 		preview = func(context.Context, In) (loop.Preview, error) { return loop.Preview{Title: title}, nil }
 	}
 	return &defined[In]{spec: spec, schema: schema, preview: preview, run: run}
+}
+
+// DefineChecked is Define for a tool that can tell whether a call of it that was interrupted took effect.
+func DefineChecked[In any](
+	spec loop.Spec,
+	preview func(ctx context.Context, in In) (loop.Preview, error),
+	run func(ctx context.Context, in In, j loop.Job, report func(loop.Block)) (loop.Result, error),
+	check func(ctx context.Context, in In, j loop.Job) (loop.Finding, loop.Result, error),
+) loop.Checker {
+	return &checkable[In]{defined: define(spec, preview, run), check: check}
 }
 
 // lean takes out what a model has no use for: null beside the type of an optional field.
@@ -93,6 +111,19 @@ func (d *defined[In]) Run(ctx context.Context, j loop.Job, report func(loop.Bloc
 	}
 	res.CallID = j.Call.ID
 	return res, nil
+}
+
+type checkable[In any] struct {
+	*defined[In]
+	check func(context.Context, In, loop.Job) (loop.Finding, loop.Result, error)
+}
+
+func (c *checkable[In]) Check(ctx context.Context, j loop.Job) (loop.Finding, loop.Result, error) {
+	in, err := c.decode(j.Call)
+	if err != nil {
+		return loop.FoundUnknown, loop.Result{}, err
+	}
+	return c.check(ctx, in, j)
 }
 
 func (d *defined[In]) decode(c loop.Call) (In, error) {

@@ -27,9 +27,9 @@ type editArgs struct {
 }
 
 func (k *kit) editTool() loop.Tool {
-	return Define(loop.Spec{
+	return DefineChecked(loop.Spec{
 		Name: "edit", Title: "Edit", Description: describe("edit"), Kind: loop.KindEdit,
-	}, k.previewEdit, k.runEdit)
+	}, k.previewEdit, k.runEdit, k.checkEdit)
 }
 
 func (k *kit) previewEdit(ctx context.Context, in editArgs) (loop.Preview, error) {
@@ -55,6 +55,15 @@ func (k *kit) runEdit(ctx context.Context, in editArgs, j loop.Job, _ func(loop.
 		said := fmt.Sprintf("Edited %s (%s, from line %d on).", k.shown(d.place), count(len(in.Edits), "edit"), line)
 		return after, said, err
 	})
+}
+
+func (k *kit) checkEdit(ctx context.Context, in editArgs, j loop.Job) (loop.Finding, loop.Result, error) {
+	for _, b := range j.Preview.Display {
+		if diff, ok := b.(loop.Diff); ok {
+			return k.landed(ctx, in.Path, j.Preview, diff.New)
+		}
+	}
+	return loop.FoundUnknown, loop.Result{}, nil
 }
 
 // edited is the file after the edits, and the first line that differs.

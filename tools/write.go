@@ -13,9 +13,9 @@ type writeArgs struct {
 }
 
 func (k *kit) writeTool() loop.Tool {
-	return Define(loop.Spec{
+	return DefineChecked(loop.Spec{
 		Name: "write", Title: "Write", Description: describe("write"), Kind: loop.KindEdit,
-	}, k.previewWrite, k.runWrite)
+	}, k.previewWrite, k.runWrite, k.checkWrite)
 }
 
 func (k *kit) previewWrite(ctx context.Context, in writeArgs) (loop.Preview, error) {
@@ -61,6 +61,10 @@ func (k *kit) runWrite(ctx context.Context, in writeArgs, j loop.Job, _ func(loo
 		}
 		return in.Content, fmt.Sprintf("Created %s (%s).", k.shown(d.place), lines), nil
 	})
+}
+
+func (k *kit) checkWrite(ctx context.Context, in writeArgs, j loop.Job) (loop.Finding, loop.Result, error) {
+	return k.landed(ctx, in.Path, j.Preview, in.Content)
 }
 
 // change is what write and edit have in common: under the file's lock it reads the file, refuses if that is not what

@@ -47,6 +47,9 @@ func addAgentFlags(cmd *cobra.Command, f *flags) {
 func serveACP(ctx context.Context, c console, f flags) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT)
 	defer stop()
+	broken := make(chan os.Signal, 1) // a client that does not read any more is an error of the write, not our death
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	logger := newLogger(c)
 	cfg, err := loadConfig(c.env, f)
 	if err != nil {
@@ -54,7 +57,7 @@ func serveACP(ctx context.Context, c console, f flags) error {
 	}
 	sayModel(c, cfg)
 	p := newProgram(cfg, logger)
-	p.bypass = f.bypass
+	p.bypass, p.over = f.bypass, c.over
 	defer p.close()
 	var served *agent.Agent
 	err = acp.Serve(ctx, acp.Stdio(c.in, c.out), func(client *acp.ClientConn) acp.Agent {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/cartagent/cartagent/session"
 	"github.com/spf13/cobra"
 )
 
@@ -48,6 +49,8 @@ type console struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) string
+	// over, where it is not nil, stands between the program and the store of its sessions.
+	over func(session.Store) session.Store
 }
 
 // tell writes a line for the person. If nobody can read it any more, there is nobody to say so to.

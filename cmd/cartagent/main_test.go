@@ -10,7 +10,7 @@ import (
 
 // TestMain lets the test binary be cartagent: scripts and tests find it on the PATH under that name.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"cartagent": main})
+	testscript.Main(m, map[string]func(){"cartagent": main, "cartagent-faulty": faulty})
 }
 
 // binary is the path of cartagent, as tests that need a process start it.

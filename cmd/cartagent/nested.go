@@ -60,6 +60,15 @@ type guided struct {
 	guide *guide
 }
 
+// Check is loop.Checker's. A tool that cannot tell is as good as one that does not know.
+func (t *guided) Check(ctx context.Context, j loop.Job) (loop.Finding, loop.Result, error) {
+	tool, ok := t.Tool.(loop.Checker)
+	if !ok {
+		return loop.FoundUnknown, loop.Result{}, nil
+	}
+	return tool.Check(ctx, j)
+}
+
 func (t *guided) Run(ctx context.Context, j loop.Job, report func(loop.Block)) (loop.Result, error) {
 	result, err := t.Tool.Run(ctx, j, report)
 	var in struct{ Path string }

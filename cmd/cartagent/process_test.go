@@ -25,6 +25,7 @@ type agentProcess struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
+	stdout io.Closer
 	stderr *strings.Builder
 	home   string
 	lines  []string // everything that came on stdout
@@ -44,7 +45,7 @@ func startAgent(t *testing.T, env ...string) *agentProcess {
 	require.NoError(t, err)
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(t, err)
-	p.out = bufio.NewReader(out)
+	p.out, p.stdout = bufio.NewReader(out), out
 	require.NoError(t, p.cmd.Start())
 	return p
 }

@@ -82,7 +82,7 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 		return err
 	}
 	p := newProgram(cfg, logger)
-	p.bypass, p.tell = f.bypass, c.tell
+	p.bypass, p.tell, p.over = f.bypass, c.tell, c.over
 	p.signer = func(agent.Setup) signer { return signerAt(c) }
 	p.patience = 15 * time.Second // there is no second turn that a late server could join
 	if project := cfg.projectIn(cwd); project.model != "" && !cfg.chosen {

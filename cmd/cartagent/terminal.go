@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cartagent/cartagent/acp"
+	"github.com/cartagent/cartagent/loop"
 	"github.com/mattn/go-isatty"
 )
 
@@ -132,10 +133,10 @@ func (t *terminal) line(v any) error {
 }
 
 // RequestPermission implements acp.Client: by --yes, by the person at the terminal, or not at all. --yes allows, and
-// answers no question of another kind.
+// answers no question of another kind, such as whether something has been done.
 func (t *terminal) RequestPermission(ctx context.Context, r *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
-	question := isQuestion(r.Options)
-	if t.yes && !question {
+	question, doubt := isQuestion(r.Options), isDoubt(r.Options)
+	if t.yes && !question && !doubt {
 		return selected(r, acp.PermissionAllowOnce), nil
 	}
 	t.asking.Lock()
@@ -151,8 +152,10 @@ func (t *terminal) RequestPermission(ctx context.Context, r *acp.RequestPermissi
 	switch {
 	case isTerminal(t.console.in) && question:
 		return t.put(ctx, title, r), nil
+	case isTerminal(t.console.in) && doubt:
+		return selected(r, t.ask(ctx, title+"\n[y] run it again  [n] leave it: ")), nil
 	case isTerminal(t.console.in):
-		kind := t.ask(ctx, title)
+		kind := t.ask(ctx, "Allow: "+title+"\n[y] once  [a] always in this session  [n] no: ")
 		if kind == acp.PermissionRejectOnce {
 			t.denied.Store(true)
 		}
@@ -160,6 +163,8 @@ func (t *terminal) RequestPermission(ctx context.Context, r *acp.RequestPermissi
 	case question: // the model is to ask in words, which is no refusal
 		t.console.tell("not answered, since there is no terminal to ask on: " + title)
 		return nil, &acp.Error{Code: acp.CodeInternalError, Message: "there is no terminal to ask on"}
+	case doubt:
+		t.console.tell("not run again, since there is no terminal to ask on whether it was done: " + title)
 	default:
 		t.console.tell("refused, since there is no terminal to ask on (--yes allows everything): " + title)
 	}
@@ -186,10 +191,15 @@ func isQuestion(options []acp.PermissionOption) bool {
 	return slices.ContainsFunc(options, func(o acp.PermissionOption) bool { return string(o.OptionID) != string(o.Kind) })
 }
 
+// isDoubt tells the question whether a call may run that may have run already.
+func isDoubt(options []acp.PermissionOption) bool {
+	return slices.ContainsFunc(options, func(o acp.PermissionOption) bool { return o.Name == loop.RunAgain })
+}
+
 // ask asks for permission until there is an answer. The end of the input is a no.
-func (t *terminal) ask(ctx context.Context, title string) acp.PermissionOptionKind {
+func (t *terminal) ask(ctx context.Context, text string) acp.PermissionOptionKind {
 	for {
-		answer, ok := t.prompt(ctx, "Allow: "+title+"\n[y] once  [a] always in this session  [n] no: ")
+		answer, ok := t.prompt(ctx, text)
 		switch {
 		case !ok, answer == "n", answer == "no":
 			return acp.PermissionRejectOnce

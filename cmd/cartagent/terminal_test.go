@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cartagent/cartagent/acp"
+	"github.com/cartagent/cartagent/loop"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -21,6 +22,9 @@ func TestYesAnswersNoQuestion(t *testing.T) {
 	permission := []acp.PermissionOption{
 		{OptionID: "allow_once", Kind: acp.PermissionAllowOnce}, {OptionID: "reject_once", Kind: acp.PermissionRejectOnce},
 	}
+	doubt := []acp.PermissionOption{
+		{OptionID: "allow_once", Name: loop.RunAgain, Kind: acp.PermissionAllowOnce}, {OptionID: "reject_once", Name: "Leave it", Kind: acp.PermissionRejectOnce},
+	}
 	for _, tc := range []struct {
 		yes     bool
 		options []acp.PermissionOption
@@ -30,6 +34,8 @@ func TestYesAnswersNoQuestion(t *testing.T) {
 	}{
 		{true, permission, "allow_once", false, ""},
 		{false, permission, "reject_once", true, "refused, since there is no terminal"},
+		{true, doubt, "reject_once", true, "not run again, since there is no terminal to ask on"},
+		{false, doubt, "reject_once", true, "not run again, since there is no terminal to ask on"},
 		{true, question, "", false, "not answered, since there is no terminal"},
 		{false, question, "", false, "not answered, since there is no terminal"},
 	} {

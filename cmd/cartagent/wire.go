@@ -44,6 +44,7 @@ type program struct {
 	// patience is how long a session's first turn waits for MCP servers that are slow to start.
 	patience time.Duration
 	freed    func()
+	over     func(session.Store) session.Store // see console
 }
 
 func newProgram(cfg *config, logger *log.Logger) *program {
@@ -99,6 +100,9 @@ func (p *program) openStore() (session.Store, error) {
 		if err := dir.Close(); err != nil {
 			p.log.Warn("closing the session store", "err", err)
 		}
+	}
+	if p.over != nil {
+		return p.over(dir), nil
 	}
 	return dir, nil
 }

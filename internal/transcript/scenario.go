@@ -205,39 +205,6 @@ func (s *Scenario) Format() ([]byte, error) {
 	return txtar.Format(archive), nil
 }
 
-// Update makes of a scenario that was played again what replaces the one before: what is the author's stays, and so does
-// what could not be recorded.
-func (s *Scenario) Update(before *Scenario) *Scenario {
-	out := *s
-	out.Header, out.Before, out.Config = before.Header, before.Before, before.Config
-	out.Manifest.Version, out.Manifest.Platform = before.Manifest.Version, before.Manifest.Platform
-	out.Manifest.Models, out.Manifest.Model = before.Manifest.Models, before.Manifest.Model
-	out.Manifest.Missing = before.Manifest.Missing
-	out.Wire = slices.Clone(s.Wire)
-	next := 0
-	for i, m := range out.Wire {
-		if m.In == nil {
-			continue
-		}
-		for next < len(before.Wire) && before.Wire[next].In == nil {
-			next++
-		}
-		if next < len(before.Wire) {
-			out.Wire[i].In = before.Wire[next].In // what the client says is the author's
-			next++
-		}
-	}
-	out.Calls = slices.Clone(s.Calls)
-	for _, was := range before.Calls {
-		i := slices.IndexFunc(out.Calls, func(c Call) bool { return c.ID == was.ID && c.Tool == was.Tool })
-		if i >= 0 && was.Unverified != "" {
-			out.Calls[i].Unverified = was.Unverified
-		}
-	}
-	out.Manifest.Captured = out.captured()
-	return &out
-}
-
 func formatLines[T any](list []T) (string, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

@@ -10,8 +10,14 @@ import (
 	"strings"
 )
 
-// secretMark stands where a secret was.
-const secretMark = "[secret]"
+// mark stands where a secret of so many bytes was. It is as long, so that what is cut to a length is cut in the same place.
+func mark(n int) string {
+	const word = "secret"
+	if n < len(word) {
+		return strings.Repeat("*", n)
+	}
+	return "[" + (word + strings.Repeat("-", n))[:n-2] + "]"
+}
 
 // minSecret is the length from which on a value is a secret wherever it stands. A shorter one would take too much with
 // it, and is hidden only where it is known to be one.
@@ -43,13 +49,37 @@ func secretForms() []*regexp.Regexp {
 	}
 }
 
-// text takes the secrets out of a text.
+// text takes the secrets out of a text, which stays as long.
 func (s Secrets) text(in string) string {
 	for _, v := range s.values {
-		in = strings.ReplaceAll(in, v, secretMark)
+		in = strings.ReplaceAll(in, v, mark(len(v)))
+		in = s.cut(in, v, func(part string) string { return part })
 	}
 	for _, form := range secretForms() {
-		in = form.ReplaceAllString(in, "${1}"+secretMark)
+		in = masked(form, in)
+	}
+	return in
+}
+
+// masked marks what a form finds, behind its first group.
+func masked(form *regexp.Regexp, in string) string {
+	var out strings.Builder
+	at := 0
+	for _, m := range form.FindAllStringSubmatchIndex(in, -1) {
+		out.WriteString(in[at:m[3]] + mark(m[1]-m[3]))
+		at = m[1]
+	}
+	return out.String() + in[at:]
+}
+
+// cut marks what is left of a secret where a text was cut in the middle of it.
+func (s Secrets) cut(in, secret string, spelled func(string) string) string {
+	const end = "…"
+	if !strings.Contains(in, spelled(secret[:minSecret])) {
+		return in
+	}
+	for n := len(secret) - 1; n >= minSecret; n-- {
+		in = strings.ReplaceAll(in, spelled(secret[:n])+end, mark(len(secret))[:n]+end)
 	}
 	return in
 }
@@ -67,22 +97,23 @@ func (s Secrets) Format(sc *Scenario) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := data
+	out := string(data)
 	for _, v := range s.values {
-		for _, spelling := range spellings(v) {
-			out = bytes.ReplaceAll(out, spelling, []byte(secretMark))
+		for i, spelling := range spellings(v) {
+			out = strings.ReplaceAll(out, string(spelling), mark(len(v)))
+			out = s.cut(out, v, func(part string) string { return string(spellings(part)[i]) })
 		}
 	}
 	for _, form := range secretForms() {
-		out = form.ReplaceAll(out, []byte("${1}"+secretMark))
+		out = masked(form, out)
 	}
-	if bytes.Equal(out, data) {
-		return out, nil
+	if out == string(data) {
+		return data, nil
 	}
-	if _, err := Parse(out); err != nil {
+	if _, err := Parse([]byte(out)); err != nil {
 		return nil, errors.New("a secret stands where it cannot be taken out of the recording")
 	}
-	return out, nil
+	return []byte(out), nil
 }
 
 func (s Secrets) files(in map[string]string) map[string]string {
@@ -112,7 +143,7 @@ func withoutSettings(line json.RawMessage) json.RawMessage {
 			list, _ := spec[key].([]any)
 			for _, e := range list {
 				if entry, ok := e.(map[string]any); ok && entry["value"] != nil {
-					entry["value"], hidden = secretMark, true
+					entry["value"], hidden = mark(len("[secret]")), true
 				}
 			}
 		}
@@ -200,48 +231,12 @@ func (s Secrets) eachMessage(sc *Scenario) {
 	})
 }
 
-// pieces are the parts of one text, without the secrets that go across their borders. They stay as many.
+// pieces are the parts of one text, without the secrets that go across their borders. They stay as long as they were.
 func (s Secrets) pieces(texts []string) []string {
-	whole := strings.Join(texts, "")
-	hidden := make([]bool, len(whole))
-	found := false
-	hide := func(from, to int) {
-		for i := from; i < to; i++ {
-			hidden[i], found = true, true
-		}
-	}
-	for _, v := range s.values {
-		for at := 0; ; {
-			i := strings.Index(whole[at:], v)
-			if i < 0 {
-				break
-			}
-			hide(at+i, at+i+len(v))
-			at += i + len(v)
-		}
-	}
-	for _, form := range secretForms() {
-		for _, m := range form.FindAllStringSubmatchIndex(whole, -1) {
-			hide(m[3], m[1])
-		}
-	}
-	if !found {
-		return texts
-	}
+	whole := s.text(strings.Join(texts, ""))
 	out := make([]string, len(texts))
-	at := 0
 	for i, t := range texts {
-		var b strings.Builder
-		for k := range len(t) {
-			switch {
-			case !hidden[at+k]:
-				b.WriteByte(t[k])
-			case k == 0 || !hidden[at+k-1]:
-				b.WriteString(secretMark)
-			}
-		}
-		out[i] = b.String()
-		at += len(t)
+		out[i], whole = whole[:len(t)], whole[len(t):]
 	}
 	return out
 }

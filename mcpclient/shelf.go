@@ -122,7 +122,10 @@ const searchName = "tool_search"
 type searchTool Shelf
 
 // Spec is loop.Tool's.
-func (*searchTool) Spec() loop.Spec {
+func (*searchTool) Spec() loop.Spec { return SearchSpec() }
+
+// SearchSpec describes the tool tool_search, the same for every shelf.
+func SearchSpec() loop.Spec {
 	return loop.Spec{
 		Name: searchName, Title: "Search tools",
 		Description: "Finds tools of MCP servers that are not listed here, by words of their names, descriptions and arguments, or " +

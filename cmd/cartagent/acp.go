@@ -20,6 +20,7 @@ import (
 func newACP(c console) *cobra.Command {
 	var f flags
 	var asLogin bool
+	var record string
 	cmd := &cobra.Command{
 		Use:   "acp",
 		Short: "Serve the Agent Client Protocol on stdin and stdout",
@@ -30,10 +31,11 @@ that an editor or a harness launches. Logs go to stderr (CARTAGENT_LOG=debug for
 			if asLogin {
 				return login(cmd.Context(), c, loginFlags{flags: f})
 			}
-			return serveACP(cmd.Context(), c, f)
+			return serveACP(cmd.Context(), c, f, record)
 		},
 	}
 	addAgentFlags(cmd, &f)
+	cmd.Flags().StringVar(&record, "record", "", "a folder to record each session to, as ID.txtar (see cartagent replay)")
 	cmd.Flags().BoolVar(&asLogin, "login", false, "do not serve, but ask for a provider's key on the terminal and store it, as cartagent login does")
 	return cmd
 }
@@ -44,7 +46,7 @@ func addAgentFlags(cmd *cobra.Command, f *flags) {
 	cmd.Flags().StringVar(&f.mcpConfig, "mcp-config", "", "a file with more MCP servers: {\"mcpServers\": {…}}; they replace those of the same name")
 }
 
-func serveACP(ctx context.Context, c console, f flags) error {
+func serveACP(ctx context.Context, c console, f flags, record string) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT)
 	defer stop()
 	broken := make(chan os.Signal, 1) // a client that does not read any more is an error of the write, not our death
@@ -57,10 +59,20 @@ func serveACP(ctx context.Context, c console, f flags) error {
 	}
 	sayModel(c, cfg)
 	p := newProgram(cfg, logger)
-	p.bypass, p.over = f.bypass, c.over
+	p.bypass, p.overStore = f.bypass, c.over
 	defer p.close()
+	conn := acp.Stdio(c.in, c.out)
+	if record != "" {
+		path, err := recordInto(record)
+		if err != nil {
+			return usageError(err)
+		}
+		r := p.record(path, func(err error) { c.tell(err.Error()) })
+		defer r.close()
+		conn = r.conn(conn)
+	}
 	var served *agent.Agent
-	err = acp.Serve(ctx, acp.Stdio(c.in, c.out), func(client *acp.ClientConn) acp.Agent {
+	err = acp.Serve(ctx, conn, func(client *acp.ClientConn) acp.Agent {
 		served = agent.New(client, p.options())
 		return served
 	}, acp.Options{Log: logger})

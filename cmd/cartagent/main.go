@@ -112,7 +112,9 @@ CARTAGENT_CONFIG_DIR, CARTAGENT_STATE_DIR, CARTAGENT_LOG (debug, info, warn or e
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newACP(c), newRun(c), newCart(c), newMCP(c), newTrust(c), newSessions(c), newLogin(c), newLogout(c), newVersion(c))
+	root.AddCommand(
+		newACP(c), newRun(c), newCart(c), newReplay(c), newSessions(c), newMCP(c), newTrust(c), newLogin(c), newLogout(c), newVersion(c),
+	)
 	return root
 }
 

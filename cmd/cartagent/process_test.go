@@ -33,7 +33,14 @@ type agentProcess struct {
 
 func startAgent(t *testing.T, env ...string) *agentProcess {
 	t.Helper()
-	p := &agentProcess{cmd: exec.CommandContext(t.Context(), binary(t), "acp"), stderr: &strings.Builder{}, home: t.TempDir()}
+	return startAgentWith(t, nil, env...)
+}
+
+// startAgentWith starts one with more flags.
+func startAgentWith(t *testing.T, flags []string, env ...string) *agentProcess {
+	t.Helper()
+	args := append([]string{"acp"}, flags...)
+	p := &agentProcess{cmd: exec.CommandContext(t.Context(), binary(t), args...), stderr: &strings.Builder{}, home: t.TempDir()}
 	p.cmd.Dir = p.home
 	p.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + p.home,

@@ -24,6 +24,7 @@ type runFlags struct {
 	yes, json     bool
 	cwd           string
 	mode, session string
+	record        string
 }
 
 func newRun(c console) *cobra.Command {
@@ -64,6 +65,7 @@ Exit codes: 0 the turn ended, 1 error, 2 bad usage or configuration (a missing o
 	cmd.Flags().StringVar(&f.mode, "mode", "", "ask, accept-edits, plan, or bypass with --allow-bypass")
 	cmd.Flags().StringVar(&f.session, "session", "", "go on with a stored session, by its id")
 	cmd.Flags().StringVar(&f.cwd, "cwd", "", "the folder to work in (default: the current one)")
+	cmd.Flags().StringVar(&f.record, "record", "", "a file to record the session to (see cartagent replay)")
 	return cmd
 }
 
@@ -82,7 +84,7 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 		return err
 	}
 	p := newProgram(cfg, logger)
-	p.bypass, p.tell, p.over = f.bypass, c.tell, c.over
+	p.bypass, p.tell, p.overStore = f.bypass, c.tell, c.over
 	p.signer = func(agent.Setup) signer { return signerAt(c) }
 	p.patience = 15 * time.Second // there is no second turn that a late server could join
 	if project := cfg.projectIn(cwd); project.model != "" && !cfg.chosen {
@@ -93,6 +95,15 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 	defer p.close()
 
 	agentEnd, clientEnd := acp.Pipe()
+	if f.record != "" {
+		path, err := recordTo(f.record)
+		if err != nil {
+			return usageError(err)
+		}
+		r := p.record(path, func(err error) { c.tell(err.Error()) })
+		defer r.close()
+		agentEnd = r.conn(agentEnd)
+	}
 	var group sync.WaitGroup
 	var served *agent.Agent
 	bound := make(chan struct{})

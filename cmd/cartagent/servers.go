@@ -98,9 +98,9 @@ func (s *servers) states() []agent.Server {
 }
 
 // missing says which servers a model has to do without, for now or altogether.
-func (s *servers) missing() []string {
+func missing(states []agent.Server) []string {
 	var out []string
-	for _, v := range s.states() {
+	for _, v := range states {
 		switch {
 		case v.Why != "":
 			out = append(out, v.Name+" is not available: "+v.Why)

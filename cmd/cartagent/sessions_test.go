@@ -26,8 +26,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what comes out in scripts and recorded sessions, for review as a diff")
 
-// TestSessions plays every recorded session three ways: its inputs through the pure core, its client's half against the
-// agent in this process, and the same against the real binary.
+// TestSessions plays every recorded session four ways: its inputs through the pure core, its client's half against the
+// agent in this process, the same against the real binary, and as `cartagent replay` does, with nothing but the record.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../testdata/sessions/*.txtar")
@@ -47,6 +47,7 @@ func TestSessions(t *testing.T) {
 			t.Run("core", func(t *testing.T) { t.Parallel(); playCore(t, s) })
 			t.Run("process", func(t *testing.T) { t.Parallel(); playInProcess(t, s) })
 			t.Run("binary", func(t *testing.T) { t.Parallel(); playBinary(t, s) })
+			t.Run("replay", func(t *testing.T) { t.Parallel(); playRecord(t, s) })
 		})
 	}
 }
@@ -84,6 +85,62 @@ func playCore(t *testing.T, s *transcript.Scenario) {
 	}
 }
 
+// playRecord plays the session with nothing but the record: its requests to the model, its calls and its files are
+// compared too, and nothing is left out.
+func playRecord(t *testing.T, s *transcript.Scenario) {
+	t.Helper()
+	r, err := playHere(t.Context(), s, nil)
+	require.NoError(t, err)
+	assert.Empty(t, r.Differences())
+	assert.Empty(t, r.Unverified())
+	assert.NotEmpty(t, s.Model)
+	for i, x := range s.Model {
+		assert.NotNil(t, x.Request, "model request %d is recorded", i+1)
+	}
+}
+
+// repliesOf are what the model said, for a scripted one that plays them.
+func repliesOf(t *testing.T, s *transcript.Scenario) []scripted.Reply {
+	t.Helper()
+	var out []scripted.Reply
+	for _, x := range s.Model {
+		r := scripted.Reply{Fail: x.Failure, Hang: x.Failure == nil && x.Reply == nil, Expect: expectedIn(t, x.Request)}
+		for _, c := range x.Chunks {
+			if c.Thought != nil {
+				r.Thought = append(r.Thought, *c.Thought)
+			} else {
+				r.Text = append(r.Text, *c.Text)
+			}
+		}
+		if x.Reply != nil {
+			r.Calls, r.Stop, r.Usage = x.Reply.Message.Calls, x.Reply.Stop, x.Reply.Usage
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// expectedIn is something that stands in the last message of a request, in whatever form a provider wants that.
+func expectedIn(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	if raw == nil {
+		return "" // it is being written
+	}
+	var req loop.Request
+	require.NoError(t, json.Unmarshal(raw, &req))
+	last := req.Messages[len(req.Messages)-1]
+	text := loop.TextOf(last.Content)
+	for _, r := range last.Results {
+		text = loop.TextOf(r.Content)
+	}
+	for word := range strings.FieldsSeq(text) {
+		if len(word) > 3 && !strings.ContainsFunc(word, func(r rune) bool { return r != '.' && (r < 'a' || r > 'z') }) {
+			return word
+		}
+	}
+	return ""
+}
+
 // scene is a workspace, and an agent in this process that works in it.
 type scene struct {
 	names *transcript.Names
@@ -91,9 +148,10 @@ type scene struct {
 	store *session.Mem
 	agent io.ReadWriteCloser
 	end   func()
+	taken *transcript.Scenario // what was recorded of it, where it was
 }
 
-func newScene(t *testing.T, s *transcript.Scenario) *scene {
+func newScene(t *testing.T, s *transcript.Scenario, record bool) *scene {
 	t.Helper()
 	work := workspace(t, s)
 	sc := &scene{names: transcript.NewNames(work), work: work, store: session.NewMem(session.Options{})}
@@ -105,16 +163,20 @@ func newScene(t *testing.T, s *transcript.Scenario) *scene {
 	p.own = func() (string, error) { return binary(t), nil }
 	p.now = func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
 	p.store = func() (session.Store, error) { return sc.store, nil }
-	if s.Config.Model == "scripted" {
-		replies, err := scripted.Parse(strings.NewReader(s.Model))
-		require.NoError(t, err)
-		model := scripted.New(replies...)
-		cfg.Model = "openai/stub"
+	if s.Manifest.Model != offlineModel {
+		model := scripted.New(repliesOf(t, s)...)
+		cfg.Model = s.Manifest.Model
 		p.models.made[[2]string{cfg.Model, ""}] = model
 		t.Cleanup(func() { assert.Zero(t, model.Left(), "every reply of model.jsonl is asked for") })
 	}
 	agentEnd, clientEnd := acp.Pipe()
 	sc.agent = clientEnd
+	recorded := func() {}
+	if record {
+		r := p.record(nil, func(err error) { t.Error(err) })
+		r.whole, r.wrote = true, func(taken *transcript.Scenario) { sc.taken = taken }
+		agentEnd, recorded = r.conn(agentEnd), r.close
+	}
 	served := make(chan *agent.Agent, 1)
 	done := make(chan error, 1)
 	go func() {
@@ -128,6 +190,7 @@ func newScene(t *testing.T, s *transcript.Scenario) *scene {
 		require.NoError(t, clientEnd.Close())
 		require.NoError(t, <-done)
 		require.NoError(t, (<-served).Close())
+		recorded()
 	}
 	return sc
 }
@@ -142,7 +205,7 @@ func workspace(t *testing.T, s *transcript.Scenario) string {
 
 func playInProcess(t *testing.T, s *transcript.Scenario) {
 	t.Helper()
-	sc := newScene(t, s)
+	sc := newScene(t, s, false)
 	require.NoError(t, transcript.Play(s, sc.agent, sc.names))
 	sc.end()
 	assertAfter(t, s, sc.work)
@@ -179,10 +242,9 @@ func playBinary(t *testing.T, s *transcript.Scenario) {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "CARTAGENT_LOG=debug",
 		"CARTAGENT_STATE_DIR=" + filepath.Join(home, "state"), "CARTAGENT_CONFIG_DIR=" + filepath.Join(home, "config"),
 	}
-	if s.Config.Model == "scripted" {
-		replies, err := scripted.Parse(strings.NewReader(s.Model))
-		require.NoError(t, err)
-		cmd.Env = append(cmd.Env, "CARTAGENT_MODEL=openai/stub", "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+stubModel(t, replies))
+	if s.Manifest.Model != offlineModel {
+		replies := repliesOf(t, s)
+		cmd.Env = append(cmd.Env, "CARTAGENT_MODEL="+s.Manifest.Model, "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+stubModel(t, replies))
 	}
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
@@ -215,19 +277,22 @@ func assertAfter(t *testing.T, s *transcript.Scenario, work string) {
 // rewrite plays the client's half and keeps all that comes of it.
 func rewrite(t *testing.T, file string, s *transcript.Scenario) {
 	t.Helper()
-	sc := newScene(t, s)
+	sc := newScene(t, s, true)
 	// Nothing tells when an agent with child processes has no more to say, so an author waits a while. Tests do not:
 	// they expect line after line.
 	quiet := func() { <-time.After(700 * time.Millisecond) }
-	wire, err := transcript.Capture(s, sc.agent, sc.names, quiet)
+	_, err := transcript.Capture(s, sc.agent, sc.names, quiet)
 	require.NoError(t, err)
 	sc.end()
-	s.Wire = wire
-	s.Inputs, err = transcript.Records(sc.inputs(t), sc.names)
+	require.NotNil(t, sc.taken)
+	sc.taken.Manifest.Version = s.Manifest.Version
+	models, clock, platform := sc.taken.Manifest.Models, sc.taken.Manifest.Clock, sc.taken.Manifest.Platform
+	taken := sc.taken.Update(s)
+	taken.Manifest.Models, taken.Manifest.Clock, taken.Manifest.Platform = models, clock, platform
+	taken.After, err = transcript.ReadFiles(sc.work)
 	require.NoError(t, err)
-	s.After, err = transcript.ReadFiles(sc.work)
-	require.NoError(t, err)
-	data, err := s.Format()
+	data, err := taken.Format()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, data, 0o644))
+	*s = *taken
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorded are the records of one of the recorded sessions, a second apart.
-func recorded(t *testing.T, name string) []session.Record {
+// writtenLog are the records of one of the recorded sessions, a second apart.
+func writtenLog(t *testing.T, name string) []session.Record {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../testdata/sessions", name+".txtar"))
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func asText(v *sessionView, colour bool) string {
 
 func TestShowASession(t *testing.T) {
 	t.Parallel()
-	v := viewOf(session.Info{ID: "sess_x", Cwd: "/w"}, recorded(t, "edit_and_test"), nil)
+	v := viewOf(session.Info{ID: "sess_x", Cwd: "/w"}, writtenLog(t, "edit_and_test"), nil)
 	text := asText(v, false)
 	for _, want := range []string{
 		"The greeting is wrong: fix it and run the test.\nsess_x · /w", "\n── 1 ── ", "\n> The greeting is wrong",
@@ -57,12 +57,12 @@ func TestShowASession(t *testing.T) {
 	assert.NotContains(t, text, "\x1b")
 	assert.Contains(t, asText(v, true), "\x1b[31m-echo \"Hallo, $1\"\x1b[0m")
 
-	text = asText(viewOf(session.Info{}, recorded(t, "permission_refused"), nil), false)
+	text = asText(viewOf(session.Info{}, writtenLog(t, "permission_refused"), nil), false)
 	assert.Contains(t, text, "refused after 1.0 s")
-	text = asText(viewOf(session.Info{}, recorded(t, "cancel"), nil), false)
+	text = asText(viewOf(session.Info{}, writtenLog(t, "cancel"), nil), false)
 	assert.Contains(t, text, "  ✗ Write story.txt  write\n")
 	assert.Contains(t, text, "\ncancelled · ")
-	text = asText(viewOf(session.Info{}, recorded(t, "model_failure"), nil), false)
+	text = asText(viewOf(session.Info{}, writtenLog(t, "model_failure"), nil), false)
 	assert.Contains(t, text, "  ! ")
 }
 
@@ -88,7 +88,7 @@ func TestShowIsNotObeyed(t *testing.T) {
 // TestPage: a page shows what the terminal shows, loads nothing, runs nothing, and everything in it is escaped.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	records := recorded(t, "edit_and_test")
+	records := writtenLog(t, "edit_and_test")
 	evil := `<script>alert(1)</script><img src=x onerror=alert(2)>"' javascript:`
 	records = append(records,
 		session.Record{Input: loop.Prompted{Content: loop.Blocks{

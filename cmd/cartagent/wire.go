@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -42,9 +41,13 @@ type program struct {
 	eras   *mcpclient.Eras
 	signer func(agent.Setup) signer // who signs in for a session
 	// patience is how long a session's first turn waits for MCP servers that are slow to start.
-	patience time.Duration
-	freed    func()
-	over     func(session.Store) session.Store // see console
+	patience  time.Duration
+	freed     func()
+	overStore func(session.Store) session.Store // see console
+	// outside is what a session gets that is not of this build. A recording looks over its shoulder, a replay takes its
+	// place.
+	outside func(context.Context, agent.Setup) (*outside, error)
+	over    func(agent.Options) agent.Options // puts what else a recording or a replay needs over the options
 }
 
 func newProgram(cfg *config, logger *log.Logger) *program {
@@ -57,6 +60,8 @@ func newProgram(cfg *config, logger *log.Logger) *program {
 	}
 	p.models = newModels(cfg, logger)
 	p.store = once(p.openStore)
+	p.outside = p.live
+	p.over = func(o agent.Options) agent.Options { return o }
 	return p
 }
 
@@ -101,15 +106,15 @@ func (p *program) openStore() (session.Store, error) {
 			p.log.Warn("closing the session store", "err", err)
 		}
 	}
-	if p.over != nil {
-		return p.over(dir), nil
+	if p.overStore != nil {
+		return p.overStore(dir), nil
 	}
 	return dir, nil
 }
 
 // options are those of the agent, for one connection.
 func (p *program) options() agent.Options {
-	return agent.Options{
+	return p.over(agent.Options{
 		Info:   acp.Implementation{Name: "cartagent", Title: "cartagent", Version: version()},
 		Log:    p.log,
 		Store:  sessionStore{p.store, func(id, problem string) { p.log.Warn("damaged log", "session", id, "problem", problem) }},
@@ -125,7 +130,7 @@ func (p *program) options() agent.Options {
 		Bypass:   p.bypass,
 		NewID:    func() acp.SessionID { return acp.SessionID(session.NewID()) },
 		Now:      p.now,
-	}
+	})
 }
 
 // modelOf is the model that the project in a folder names, as far as the person has left that open; else empty.
@@ -138,48 +143,45 @@ func (p *program) modelOf(cwd string) string {
 
 // open makes what a session works with.
 func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
-	if _, err := p.models.get(s.Model, ""); err != nil {
+	out, err := p.outside(ctx, s)
+	if err != nil {
 		return nil, err
 	}
 	space, err := tools.Open(s.Roots)
 	if err != nil {
-		return nil, &loop.Failure{Kind: loop.FailRequest, Message: "The session's folders cannot be opened: " + err.Error()}
+		return nil, errors.Join(&loop.Failure{Kind: loop.FailRequest, Message: "The session's folders cannot be opened: " + err.Error()}, out.close())
 	}
 	known, problems := skills.Load(p.skillSources(s.Roots[0])...)
 	for _, problem := range problems {
 		p.log.Warn("skill", "problem", problem.String())
 	}
-	project := p.cfg.projectIn(s.Roots[0])
-	servers := p.connect(ctx, s)
 	kit := &agent.Kit{
-		Model: p.models.get, Servers: servers.states, Commands: servers.commands, Changed: servers.host.Changed(),
-		Resource: servers.resource,
+		Model: out.model, Servers: out.servers.states, Commands: out.servers.commands, Changed: out.changed,
+		Resource: out.servers.resource,
 		// The offline model brings its cart, and needs no other tools than a cart's.
 		Fits:   func(model string) bool { return (model == offlineModel) == (s.Model == offlineModel) },
-		System: strings.TrimSpace(systemPrompt), Rules: append(slices.Clip(p.cfg.Rules), project.rules...),
-		Close: func() error { return errors.Join(servers.host.Close(), space.Close()) },
+		System: strings.TrimSpace(systemPrompt), Rules: out.rules, Off: out.off,
+		Close: func() error { return errors.Join(out.close(), space.Close()) },
 	}
-	for _, o := range project.off {
-		kit.Off = append(kit.Off, agent.Off{What: "The project's " + o.file.name, Why: o.why})
-		p.tell("the project's " + o.file.name + " is off: " + o.why)
+	for _, o := range out.off {
+		p.tell(strings.Replace(o.What, "The", "the", 1) + " is off: " + o.Why)
 	}
-	options := tools.Options{Workspace: space}
+	options := tools.Options{Workspace: space, Terminal: out.terminal(s.Terminal)}
 	if files := s.Files(space); files != agent.Files(space) { // else the tools read the disk by themselves, long files too
 		options.FS = files
-	}
-	if s.Terminal != nil {
-		options.Terminal = editorTerminal{s.Terminal}
 	}
 	own := newGuide(s.Roots[0], p.log).over(tools.All(options))
 	if len(known.All()) > 0 {
 		own = append(own, skills.Tool(known))
 	}
-	kit.Tools = func() []loop.Tool { return append(slices.Clip(own), servers.tools()...) }
+	own = out.own(own)
+	kit.Tools = func() []loop.Tool { return append(slices.Clip(own), out.servers.tools()...) }
 	instructions, notes := skills.Instructions(p.cfg.dir, s.Roots[0])
 	for _, n := range notes {
 		p.log.Warn("instructions", "note", n)
 	}
-	kit.Context = loop.Blocks{loop.Text{Text: contextOf(p.now(), s.Roots, known.Index(), instructions, servers.missing(), servers.shelf.Index())}}
+	at := place{out.now, out.platform, s.Roots}
+	kit.Context = loop.Blocks{loop.Text{Text: contextOf(at, known.Index(), instructions, missing(out.servers.states()), out.index)}}
 	return kit, nil
 }
 
@@ -218,12 +220,19 @@ func (p *program) skillSources(cwd string) []skills.Source {
 	return append(sources, skills.Project(cwd))
 }
 
+// place is when and where a session begins.
+type place struct {
+	now      time.Time
+	platform string
+	roots    []string
+}
+
 // contextOf is what the model is told along with the first prompt.
-func contextOf(now time.Time, roots []string, skillIndex, instructions string, missing []string, shelf string) string {
+func contextOf(at place, skillIndex, instructions string, missing []string, shelf string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<context>\nToday is %s. The workspace is %s, on %s.\n", now.Format(time.DateOnly), roots[0], runtime.GOOS)
-	if len(roots) > 1 {
-		fmt.Fprintf(&b, "Other folders you may use: %s.\n", strings.Join(roots[1:], ", "))
+	fmt.Fprintf(&b, "<context>\nToday is %s. The workspace is %s, on %s.\n", at.now.Format(time.DateOnly), at.roots[0], at.platform)
+	if len(at.roots) > 1 {
+		fmt.Fprintf(&b, "Other folders you may use: %s.\n", strings.Join(at.roots[1:], ", "))
 	}
 	for _, m := range missing {
 		fmt.Fprintf(&b, "The MCP server %s\n", m)

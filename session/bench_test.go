@@ -14,6 +14,8 @@ import (
 	"github.com/cartagent/cartagent/loop"
 )
 
+// BenchmarkAppend is what the log adds to each chunk that a model streams. It should stay under 5 µs, and a resume above
+// 200,000 records a second.
 func BenchmarkAppend(b *testing.B) {
 	d, err := OpenDir(b.TempDir(), Options{})
 	require.NoError(b, err)

@@ -26,7 +26,12 @@ func shows() object { return object{"elicitation": object{"url": object{}}} }
 // signIn opens a session with the shop for who can show pages, and signs in when the page comes.
 func signIn(w *world, shop *mcptest.Shop) *session {
 	w.t.Helper()
-	s := w.openWith(shows(), urlServer("shop", "http", shop.URL))
+	return signInBy(w.spawn(shows()), w, shop)
+}
+
+func signInBy(p *peer, w *world, shop *mcptest.Shop) *session {
+	w.t.Helper()
+	s := p.hello().open(w.cwd, urlServer("shop", "http", shop.URL))
 	turn := s.begin("/mcp")
 	s.until("the sign-in page", func() bool { return len(s.pages) > 0 })
 	at := s.pages[0]
@@ -86,6 +91,17 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// A client that opens the page at once, and whose person is back from it before it has said so: it is told all the same that
+// the page is done.
+func TestSignInBeforeTheClientAnswers(t *testing.T) {
+	t.Parallel()
+	w, shop := newWorld(t), mcptest.NewShop(t)
+	p := w.spawn(shows())
+	p.consent = silence
+	s := signInBy(p, w, shop)
+	assert.Contains(t, textOf(s.prompt("call shop__buy {}")), "result: sale 1")
+}
+
 // A token that has run out is renewed, whether its end was foreseen or the server says so, without the person. Where it
 // cannot be renewed, they sign in again.
 func TestSignInLasts(t *testing.T) {
@@ -136,7 +152,9 @@ func TestNotSignedIn(t *testing.T) {
 			t.Parallel()
 			w, shop := newWorld(t), mcptest.NewShop(t)
 			p := w.spawn(row.caps)
-			p.refuses = row.refuses
+			if row.refuses {
+				p.consent = "decline"
+			}
 			s := p.hello().open(w.cwd, urlServer("shop", "http", shop.URL))
 			line := s.state("shop", "failed")
 			for _, want := range row.want {

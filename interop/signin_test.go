@@ -31,7 +31,7 @@ func signIn(w *world, shop *mcptest.Shop) *session {
 
 func signInBy(p *peer, w *world, shop *mcptest.Shop) *session {
 	w.t.Helper()
-	s := p.hello().open(w.cwd, urlServer("shop", "http", shop.URL))
+	s := p.hello().open(w.cwd, httpServer("shop", shop.URL))
 	turn := s.begin("/mcp")
 	s.until("the sign-in page", func() bool { return len(s.pages) > 0 })
 	at := s.pages[0]
@@ -81,7 +81,7 @@ func TestSignIn(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
-	again := w.open(urlServer("shop", "http", shop.URL))
+	again := w.open(httpServer("shop", shop.URL))
 	again.state("shop", "connected")
 	assert.Contains(t, textOf(again.prompt("call shop__buy {}")), "result: sale 2")
 	again.end()
@@ -113,7 +113,7 @@ func TestSignInLasts(t *testing.T) {
 		signIn(w, shop).end()
 		before := shop.Counts().Renewals
 		shop.Live(3600)
-		s := w.open(urlServer("shop", "http", shop.URL))
+		s := w.open(httpServer("shop", shop.URL))
 		s.state("shop", "connected")
 		assert.Contains(t, textOf(s.prompt("call shop__buy {}")), "result: sale 1")
 		assert.Equal(t, mcptest.Counts{Clients: 1, Pages: 1, Codes: 1, Renewals: before + 1, Sales: 1}, shop.Counts())
@@ -155,13 +155,13 @@ func TestNotSignedIn(t *testing.T) {
 			if row.refuses {
 				p.consent = "decline"
 			}
-			s := p.hello().open(w.cwd, urlServer("shop", "http", shop.URL))
+			s := p.hello().open(w.cwd, httpServer("shop", shop.URL))
 			line := s.state("shop", "failed")
 			for _, want := range row.want {
 				assert.Contains(t, line, want)
 			}
 			assert.Contains(t, textOf(s.prompt("hello")), "The MCP server shop is not available")
-			assert.Equal(t, map[bool]int{true: 1, false: 0}[row.refuses], len(s.pages))
+			assert.Len(t, s.pages, map[bool]int{true: 1, false: 0}[row.refuses])
 			assert.Zero(t, shop.Counts().Codes)
 			assert.Equal(t, len(s.pages), shop.Counts().Clients, "it introduces itself only where somebody can sign in")
 		})

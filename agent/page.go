@@ -31,18 +31,25 @@ func (s *session) showPage(ctx context.Context, about, address string) error {
 		Message: strings.TrimSpace(about), Mode: acp.ElicitationURLMode{ElicitationID: id, URL: address},
 		Scope: acp.ElicitationSessionScope{SessionID: s.id},
 	})
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // it has served its purpose before the client has said that it shows it
+		s.pageDone(ctx, id)
+		return fmt.Errorf("showing a page: %w", err)
+	case err != nil:
 		return fmt.Errorf("showing a page: %w", err)
 	}
 	if _, ok := answer.Action.(acp.ElicitationAcceptAction); !ok {
 		return ErrDeclined
 	}
-	context.AfterFunc(ctx, func() {
-		if err := complete(ctx, s.agent.client, id); err != nil {
-			s.agent.o.Log.Debug("telling that a page is done", "session", s.id, "err", err)
-		}
-	})
+	context.AfterFunc(ctx, func() { s.pageDone(ctx, id) })
 	return nil
+}
+
+// pageDone tells the client that a page is of no more use.
+func (s *session) pageDone(ctx context.Context, id acp.ElicitationID) {
+	if err := complete(ctx, s.agent.client, id); err != nil {
+		s.agent.o.Log.Debug("telling that a page is done", "session", s.id, "err", err)
+	}
 }
 
 // complete tells the client that a page has served its purpose.

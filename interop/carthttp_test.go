@@ -30,7 +30,7 @@ func TestCartOverHTTP(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.env = append(w.env, "CARTAGENT_MODEL=barista/cart") // the offline model knows what to order
-		s := w.open(urlServer("far", "http", url, bearer("let-ada-in")))
+		s := w.open(httpServer("far", url, bearer("let-ada-in")))
 		said := textOf(s.prompt(askOrder))
 		assert.Contains(t, said, "is placed")
 		assert.Contains(t, said, "$6.77")
@@ -40,7 +40,7 @@ func TestCartOverHTTP(t *testing.T) {
 	t.Run("orders are the caller's", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		s := w.open(urlServer("ada", "http", url, bearer("let-ada-in")), urlServer("bob", "http", url, bearer("let-bob-in")))
+		s := w.open(httpServer("ada", url, bearer("let-ada-in")), httpServer("bob", url, bearer("let-bob-in")))
 		made := orderNumber.FindStringSubmatch(textOf(s.prompt("call ada__create_order {}")))
 		require.NotNil(t, made)
 		args, err := json.Marshal(object{"order": made[1], "item": "latte", "size": "large"})
@@ -54,7 +54,7 @@ func TestCartOverHTTP(t *testing.T) {
 	t.Run("without a token", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		s := w.open(urlServer("none", "http", url), urlServer("wrong", "http", url, bearer("let-eve-in")))
+		s := w.open(httpServer("none", url), httpServer("wrong", url, bearer("let-eve-in")))
 		assert.Contains(t, s.state("none", "failed"), "authorization")
 		assert.Contains(t, s.state("wrong", "failed"), "put a token there that is still good")
 		assert.NotContains(t, textOf(s.since(0, s.id)), "let-eve-in")

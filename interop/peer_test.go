@@ -96,7 +96,7 @@ type peer struct {
 	faults  []string
 	ask     string
 	pages   []page            // that it was asked to show
-	refuses bool              // to show any
+	consent string            // what it says to them: accept, decline, or nothing at all
 	closed  []string          // the ids of the pages that are done
 	known   map[string]bool   // sessions that the client has been told of, or named itself
 	owner   map[string]string // the session of a request that is not answered, by id
@@ -121,7 +121,7 @@ func (w *world) spawn(caps object) *peer {
 	schema, err := protocol()
 	require.NoError(w.t, err)
 	p := &peer{
-		t: w.t, caps: caps, schema: schema, gone: make(chan struct{}), moved: make(chan struct{}), ask: allow,
+		t: w.t, caps: caps, schema: schema, gone: make(chan struct{}), moved: make(chan struct{}), ask: allow, consent: "accept",
 		methods: map[string]string{}, answers: map[string]message{}, known: map[string]bool{}, owner: map[string]string{},
 	}
 	p.cmd = exec.Command(built(w.t), "acp")
@@ -272,7 +272,9 @@ func (p *peer) takePage(m message) {
 		p.fault("not a page to open: %s", m.Params)
 	}
 	p.pages = append(p.pages, asked)
-	p.write(object{"id": m.ID, "result": object{"action": map[bool]string{true: "decline", false: "accept"}[p.refuses]}})
+	if p.consent != silence {
+		p.write(object{"id": m.ID, "result": object{"action": p.consent}})
+	}
 }
 
 // takeRequest answers what the agent asks of the client. Only permission may be asked of one that declared nothing.

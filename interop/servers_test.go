@@ -60,7 +60,7 @@ func TestServers(t *testing.T) {
 			drive(t, driven{
 				script: "modern-client.mjs", forms: forms, checks: each(modernChecks, "stdio", "http"),
 				servers: []object{
-					stdioServer(t, "stdio", "modern.mjs"), urlServer("http", "http", startServer(t, "modern.mjs", "http")+"/mcp"),
+					stdioServer(t, "stdio", "modern.mjs"), httpServer("http", startServer(t, "modern.mjs", "http")+"/mcp"),
 				},
 			})
 		})
@@ -143,9 +143,9 @@ func stdioServer(t *testing.T, name, script string, args ...string) object {
 	return object{"name": name, "command": node(t), "args": append([]string{path}, args...), "env": []any{}}
 }
 
-// urlServer is a server at a URL as session/new has it.
-func urlServer(name, kind, url string, headers ...object) object {
-	return object{"name": name, "type": kind, "url": url, "headers": append([]object{}, headers...)}
+// httpServer is a server over Streamable HTTP as session/new has it.
+func httpServer(name, url string, headers ...object) object {
+	return object{"name": name, "type": "http", "url": url, "headers": append([]object{}, headers...)}
 }
 
 var listening = regexp.MustCompile(`^listens on (http://127\.0\.0\.1:[0-9]+)$`)

@@ -26,7 +26,12 @@ func shows() object { return object{"elicitation": object{"url": object{}}} }
 // signIn opens a session with the shop for who can show pages, and signs in when the page comes.
 func signIn(w *world, shop *mcptest.Shop) *session {
 	w.t.Helper()
-	s := w.openWith(shows(), urlServer("shop", "http", shop.URL))
+	return signInBy(w.spawn(shows()), w, shop)
+}
+
+func signInBy(p *peer, w *world, shop *mcptest.Shop) *session {
+	w.t.Helper()
+	s := p.hello().open(w.cwd, httpServer("shop", shop.URL))
 	turn := s.begin("/mcp")
 	s.until("the sign-in page", func() bool { return len(s.pages) > 0 })
 	at := s.pages[0]
@@ -76,7 +81,7 @@ func TestSignIn(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
-	again := w.open(urlServer("shop", "http", shop.URL))
+	again := w.open(httpServer("shop", shop.URL))
 	again.state("shop", "connected")
 	assert.Contains(t, textOf(again.prompt("call shop__buy {}")), "result: sale 2")
 	again.end()
@@ -84,6 +89,17 @@ func TestSignIn(t *testing.T) {
 	for _, secret := range shop.Secrets() {
 		assert.NotContains(t, w.stderr.String(), secret)
 	}
+}
+
+// A client that opens the page at once, and whose person is back from it before it has said so: it is told all the same that
+// the page is done.
+func TestSignInBeforeTheClientAnswers(t *testing.T) {
+	t.Parallel()
+	w, shop := newWorld(t), mcptest.NewShop(t)
+	p := w.spawn(shows())
+	p.consent = silence
+	s := signInBy(p, w, shop)
+	assert.Contains(t, textOf(s.prompt("call shop__buy {}")), "result: sale 1")
 }
 
 // A token that has run out is renewed, whether its end was foreseen or the server says so, without the person. Where it
@@ -97,7 +113,7 @@ func TestSignInLasts(t *testing.T) {
 		signIn(w, shop).end()
 		before := shop.Counts().Renewals
 		shop.Live(3600)
-		s := w.open(urlServer("shop", "http", shop.URL))
+		s := w.open(httpServer("shop", shop.URL))
 		s.state("shop", "connected")
 		assert.Contains(t, textOf(s.prompt("call shop__buy {}")), "result: sale 1")
 		assert.Equal(t, mcptest.Counts{Clients: 1, Pages: 1, Codes: 1, Renewals: before + 1, Sales: 1}, shop.Counts())
@@ -136,14 +152,16 @@ func TestNotSignedIn(t *testing.T) {
 			t.Parallel()
 			w, shop := newWorld(t), mcptest.NewShop(t)
 			p := w.spawn(row.caps)
-			p.refuses = row.refuses
-			s := p.hello().open(w.cwd, urlServer("shop", "http", shop.URL))
+			if row.refuses {
+				p.consent = "decline"
+			}
+			s := p.hello().open(w.cwd, httpServer("shop", shop.URL))
 			line := s.state("shop", "failed")
 			for _, want := range row.want {
 				assert.Contains(t, line, want)
 			}
 			assert.Contains(t, textOf(s.prompt("hello")), "The MCP server shop is not available")
-			assert.Equal(t, map[bool]int{true: 1, false: 0}[row.refuses], len(s.pages))
+			assert.Len(t, s.pages, map[bool]int{true: 1, false: 0}[row.refuses])
 			assert.Zero(t, shop.Counts().Codes)
 			assert.Equal(t, len(s.pages), shop.Counts().Clients, "it introduces itself only where somebody can sign in")
 		})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/cartagent/cartagent/loop"
 )
@@ -30,8 +31,11 @@ func decodeResult(raw json.RawMessage) (loop.Result, error) {
 	for _, p := range parts {
 		res.Content = append(res.Content, decodeBlock(p))
 	}
-	if d.Structured != nil && !said(res.Content, d.Content, d.Structured) {
+	switch repeats := d.Structured != nil && said(res.Content, d.Content, d.Structured); {
+	case d.Structured != nil && !repeats:
 		res.Content = append(res.Content, loop.Text{Text: string(d.Structured)})
+	case repeats && string(d.Structured) != "null" && !hasText(res.Content): // else models are shown Raw in place of a text
+		res.Content = append(res.Content, loop.Text{Text: "(The structured content is the same.)"})
 	}
 	if len(res.Content) == 0 {
 		text := "The tool has answered with nothing."
@@ -84,6 +88,13 @@ func said(blocks loop.Blocks, content, structured json.RawMessage) bool {
 		}
 	}
 	return len(members) > 0
+}
+
+func hasText(blocks loop.Blocks) bool {
+	return slices.ContainsFunc(blocks, func(b loop.Block) bool {
+		_, ok := b.(loop.Text)
+		return ok
+	})
 }
 
 // exact decodes JSON without rounding its numbers.

@@ -40,6 +40,17 @@ func TestStructuredContentIsNotRepeated(t *testing.T) {
 	}
 }
 
+// Where there is no text, models are shown the structured content in its place, image data and all; so there is one.
+func TestRepeatedImagesHaveAText(t *testing.T) {
+	t.Parallel()
+	const content = `[{"type":"image","data":"cG5n","mimeType":"image/png"}]`
+	got, err := decodeResult(json.RawMessage(`{"content":` + content + `,"structuredContent":{"content":` + content + `}}`))
+	require.NoError(t, err)
+	assert.Equal(t, loop.Blocks{
+		loop.Image{Data: []byte("png"), MIME: "image/png"}, loop.Text{Text: "(The structured content is the same.)"},
+	}, got.Content)
+}
+
 // A tool that wants to be run as a task is not offered: each call of it would fail.
 func TestToolsThatNeedATask(t *testing.T) {
 	t.Parallel()

@@ -24,8 +24,7 @@ type Shop struct {
 	mcp  http.Handler
 
 	mu        sync.Mutex
-	life      int // seconds of the next tokens
-	next      int
+	life      int                   // seconds of the next tokens
 	redirects map[string]string     // of clients, by id
 	codes     map[string]url.Values // what a page was asked for, by the code that it gave
 	access    map[string]bool       // tokens that are good

@@ -55,7 +55,7 @@ export async function prompt(words) {
 }
 
 // call has the model call one tool, which it finds first where it is on the shelf. It gives what the model saw of the result, and what the client did: the content of
-// the call, its raw output and its statuses.
+// the call, its raw output and how it ended; and the texts that came before its end.
 export async function call(tool, args = {}) {
   must(await find(tool), `the model is not offered ${tool}`);
   const said = await prompt(`call ${tool} ${JSON.stringify(args)}`);
@@ -66,7 +66,7 @@ export async function call(tool, args = {}) {
     content: seen.flatMap((u) => u.content ?? []).map((c) => c.content),
     raw: seen.findLast((u) => u.rawOutput !== undefined)?.rawOutput,
     status: seen.findLast((u) => u.status).status,
-    progress: seen.filter((u) => u.sessionUpdate === "tool_call_update" && u.status === "in_progress"),
+    progress: seen.filter((u) => !["completed", "failed"].includes(u.status)).flatMap((u) => u.content ?? []).map((c) => c.content?.text),
   };
 }
 

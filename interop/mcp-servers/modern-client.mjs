@@ -66,7 +66,9 @@ for (const { name } of servers) {
     contains(r.said, 'opened: {"kind":"elicit","action":"accept"');
   });
   await check(`${name}: a long-running tool`, async () => {
-    contains((await call(tool("work"), { steps: 6 })).said, "worked 6 steps");
+    const r = await call(tool("work"), { steps: 20 });
+    contains(r.said, "worked 20 steps");
+    must(r.progress.some((t) => /^\d+ of 20: step \d+/.test(t)), `its progress was not seen: ${JSON.stringify(r.progress)}`);
   });
   await check(`${name}: a tool that comes to be`, async () => {
     must(!(await tools()).includes(tool("bloom")), "it is there already");

@@ -37,7 +37,9 @@ func TestADifferenceIsNamed(t *testing.T) {
 		want   string
 	}{
 		"system prompt": {
-			func(s *transcript.Scenario) { s.Model[0].Request = swap(s.Model[0].Request, "Answer briefly", "Answer at length") },
+			func(s *transcript.Scenario) {
+				s.Model[0].Request = swap(s.Model[0].Request, "Answer briefly", "Answer at length")
+			},
 			`^model request 1 /system: recorded ".*Answer at length.*", now ".*Answer briefly.*"$`,
 		},
 		"description": {
@@ -75,7 +77,9 @@ func TestADifferenceIsNamed(t *testing.T) {
 			`^tool call call_1_4 terminal: not recorded, now it is previewed with {"command":"sh test.sh"}$`,
 		},
 		"line": {
-			func(s *transcript.Scenario) { s.Wire[1].Out = swap(s.Wire[1].Out, `"loadSession":true`, `"loadSession":false`) },
+			func(s *transcript.Scenario) {
+				s.Wire[1].Out = swap(s.Wire[1].Out, `"loadSession":true`, `"loadSession":false`)
+			},
 			`^wire line 2 /result/agentCapabilities/loadSession: recorded false, now true$`,
 		},
 		"line that is new": {

@@ -80,7 +80,6 @@ type drive struct {
 	loose        map[int]bool               // the places of unordered lines that are still expected
 	early        []json.RawMessage          // unordered lines that are not expected yet
 	queue        []json.RawMessage          // ordered lines that came while others were looked for
-	partial      string                     // text of a message that is not all here yet
 	wantCommands json.RawMessage            // the last news of commands, as recorded
 	commandsAt   int
 	gotCommands  json.RawMessage // and as it came

@@ -202,15 +202,16 @@ func TestModelsAreRecorded(t *testing.T) {
 		require.NoError(t, err)
 		_ = c
 	}
-	for range r.Model(saying{chunks: chunks}).Stream(t.Context(), req) {
+	for _, err := range r.Model(saying{chunks: chunks}).Stream(t.Context(), req) {
+		require.NoError(t, err)
 		break
 	}
-	for range r.Model(saying{err: errors.New("odd")}).Stream(t.Context(), req) {
-		continue
+	for _, err := range r.Model(saying{err: errors.New("odd")}).Stream(t.Context(), req) {
+		require.Error(t, err)
 	}
 	s := r.Scenario()
 	require.Len(t, s.Model, 3)
-	assert.Equal(t, `{"system":"s <&>","messages":[{"role":"user","content":[{"type":"text","text":"at /workspace"}]}]}`, string(s.Model[0].Request))
+	assert.JSONEq(t, `{"system":"s <&>","messages":[{"role":"user","content":[{"type":"text","text":"at /workspace"}]}]}`, string(s.Model[0].Request))
 	assert.Equal(t, "in /workspace/f", *s.Model[0].Chunks[1].Text)
 	assert.Equal(t, loop.Blocks{loop.Text{Text: "in /workspace/f"}}, s.Model[0].Reply.Message.Content)
 	assert.Empty(t, s.Model[1].Chunks)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -163,16 +164,23 @@ func (r *recording) find(id acp.SessionID) *recorded {
 	return r.open[id]
 }
 
-// save replaces the session's file by what is recorded so far.
-func (r *recording) save(s *recorded) {
+// taken is what of a session is recorded so far.
+func (r *recording) taken(s *recorded) *transcript.Scenario {
+	sc := s.recorder.Scenario()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	sc := s.recorder.Scenario()
 	sc.Header = "A session of cartagent, recorded. `cartagent replay` plays it.\n\n"
-	sc.Manifest.Models = r.models
+	sc.Manifest.Models = maps.Clone(r.models)
 	if first := r.models[""]; len(first) > 0 {
 		sc.Manifest.Model = first[0].ID
 	}
+	return sc
+}
+
+// save replaces the session's file.
+func (r *recording) save(s *recorded, sc *transcript.Scenario) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.wrote != nil {
 		r.wrote(sc)
 		return
@@ -199,7 +207,7 @@ func (r *recording) close() {
 		settled := r.lines.settled(string(s.id))
 		r.mu.Unlock()
 		if settled {
-			r.save(s)
+			r.save(s, r.taken(s))
 		}
 		if err := s.recorder.Close(); err != nil {
 			r.failed(err)
@@ -253,8 +261,9 @@ func (r *recording) line(line []byte, in bool) func() {
 		return nothing
 	}
 	s.recorder.Lines(got.lines...)
-	if got.settled {
-		return func() { r.save(s) }
+	if got.settled { // what comes after it belongs to the next turn
+		sc := r.taken(s)
+		return func() { r.save(s, sc) }
 	}
 	return nothing
 }
@@ -287,7 +296,7 @@ func (s recordedStore) Lease(ctx context.Context, id acp.SessionID) (agent.Log, 
 	cwd := s.recording.lines.cwd(string(id))
 	s.recording.mu.Unlock()
 	r := s.recording.begin(id, cwd)
-	inputs, err := all(s.Store.Inputs(ctx, id))
+	inputs, err := all(s.Inputs(ctx, id))
 	if err == nil {
 		err = r.recorder.Loaded(inputs)
 	}

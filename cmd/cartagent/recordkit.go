@@ -28,8 +28,7 @@ func (r *recording) watch(s agent.Setup, out *outside, err error) (*outside, err
 	opening := transcript.Opening{Model: s.Model}
 	if err != nil {
 		opening.Failure = &loop.Failure{Kind: loop.FailInternal, Message: err.Error()}
-		var f *loop.Failure
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*loop.Failure](err); ok {
 			opening.Failure = f
 		}
 		rec.Snap(transcript.Snapshot{Open: &opening})

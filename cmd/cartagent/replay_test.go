@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func recordedIn(t testing.TB, file string) *transcript.Scenario {
-	t.Helper()
+func recordedIn(tb testing.TB, file string) *transcript.Scenario {
+	tb.Helper()
 	data, err := os.ReadFile(file)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	s, err := transcript.Parse(data)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return s
 }
 
@@ -172,6 +172,75 @@ func TestAKilledRecordingEndsBetweenTurns(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "nothing half-written is left")
+
+	// The session goes on in another process. Its recording begins with the log, and the question that was open is asked
+	// again in a replay too.
+	again := t.TempDir()
+	q := startAgentWith(t, []string{"--record", again}, "HOME="+p.home,
+		"CARTAGENT_STATE_DIR="+filepath.Join(p.home, "state"), "CARTAGENT_CONFIG_DIR="+filepath.Join(p.home, "config"))
+	q.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`)
+	q.until(t, `"id":0`)
+	q.send(t, `{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":%q,"cwd":%q,"mcpServers":[]}}`, id, p.home)
+	q.until(t, `"id":2`)
+	q.send(t, prompt, 3, id)
+	q.until(t, "session/request_permission")
+	q.send(t, `{"jsonrpc":"2.0","id":1,"result":{"outcome":{"outcome":"selected","optionId":"reject_once"}}}`)
+	q.until(t, `"id":3`)
+	q.end(t, q.closeInput)
+	v = replayFile(t.Context(), replayFlags{}, filepath.Join(again, id+".txtar"))
+	require.NoError(t, v.unusable)
+	assert.Empty(t, v.differences)
+	assert.NotEmpty(t, recordedIn(t, filepath.Join(again, id+".txtar")).Log)
+}
+
+// What comes from outside beside tools and replies is inside too: prompts and resources of servers, their states, modes,
+// rules and skills of the person's own.
+func TestWhatComesFromOutsideIsRecorded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := startAgentWith(t, []string{"--record", dir})
+	config := filepath.Join(p.home, "config")
+	for name, data := range map[string]string{
+		"AGENTS.md":              "Be kind.\n",
+		"config.json":            `{"permissions":[{"tool":"terminal","prefix":["ls"],"verdict":"allow"}],"mcpServers":{"gone":{"command":"/no/such/server"}}}`,
+		"skills/tea/SKILL.md":    "---\nname: tea\ndescription: How tea is made\n---\nWith water.\n",
+		"../.mcp.json":           `{"mcpServers":{"theirs":{"command":"x"}}}`,
+		"../sub/.agents/x":       "",
+		"../.agents/skills/none": "",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(config, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(config, name), []byte(data), 0o600))
+	}
+	// The configuration is read when the process starts, so another one is started.
+	p.end(t, p.closeInput)
+	home := p.home
+	p = startAgentWith(t, []string{"--record", dir, "--allow-bypass"}, "HOME="+home, "CARTAGENT_STATE_DIR="+filepath.Join(home, "state"), "CARTAGENT_CONFIG_DIR="+config)
+	p.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"session":{"notices":{}}}}}`)
+	p.until(t, `"id":0`)
+	p.send(t, `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, home)
+	_, rest, _ := strings.Cut(p.until(t, `"id":1`), `"sessionId":"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	for i, text := range []string{
+		"/mcp", "/cart:weekly_special", "What is on @cart:menu://today", "/cart:catering_reply event=x", "/permissions", "A large latte", "/compact", "/tea please",
+	} {
+		p.send(t, `{"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}}`, 100+i, id, text)
+		p.until(t, fmt.Sprintf(`"id":%d`, 100+i))
+		if i == 4 {
+			p.send(t, `{"jsonrpc":"2.0","id":50,"method":"session/set_mode","params":{"sessionId":%q,"modeId":"bypass"}}`, id)
+			p.until(t, `"id":50`)
+		}
+	}
+	p.end(t, p.closeInput)
+	file := filepath.Join(dir, id+".txtar")
+	s := recordedIn(t, file)
+	assert.Equal(t, "Be kind.\n", s.Config["AGENTS.md"])
+	assert.Contains(t, s.Config, "skills/tea/SKILL.md")
+	for range 5 {
+		v := replayFile(t.Context(), replayFlags{}, file)
+		require.NoError(t, v.unusable)
+		require.Empty(t, v.differences)
+		require.Empty(t, v.unverified)
+	}
 }
 
 // Calls that run side by side end in another order each time; a replay has them end as they did. Two sessions of one

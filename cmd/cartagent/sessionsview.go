@@ -227,7 +227,7 @@ func (v *viewer) effect(e loop.Effect) {
 		v.now().Stop = e.Reason
 	case loop.FailTurn:
 		v.item(itemFault).Text = e.Failure.Message
-	case loop.AskModel, loop.PreviewCall, loop.Intend, loop.RunTool, loop.AskForm:
+	case loop.AskModel, loop.PreviewCall, loop.CheckCall, loop.Intend, loop.RunTool, loop.AskForm:
 	}
 }
 

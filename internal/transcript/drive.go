@@ -43,7 +43,7 @@ func (d Drive) Play(s *Scenario, agent io.ReadWriter, hangUp func()) []string {
 	defer p.idle.Stop()
 	defer close(p.over)
 	if d.Foreign {
-		p.wire = joined(s.Wire)
+		p.wire, p.numbers = joined(s.Wire)
 	}
 	go p.read()
 	if d.On {
@@ -67,18 +67,19 @@ func (d Drive) Play(s *Scenario, agent io.ReadWriter, hangUp func()) []string {
 
 type drive struct {
 	Drive
-	wire  []Message
-	agent io.ReadWriter
-	lines chan json.RawMessage
-	over  chan struct{} // closed when nobody takes lines any more
-	idle  *time.Timer
-	ended bool
+	wire []Message
+	// numbers are those of the lines in the file, where some were joined.
+	numbers []int
+	agent   io.ReadWriter
+	lines   chan json.RawMessage
+	over    chan struct{} // closed when nobody takes lines any more
+	idle    *time.Timer
+	ended   bool
 
 	ids          map[string]json.RawMessage // of the agent's requests, by the recorded id
 	loose        map[int]bool               // the places of unordered lines that are still expected
 	early        []json.RawMessage          // unordered lines that are not expected yet
 	queue        []json.RawMessage          // ordered lines that came while others were looked for
-	partial      string                     // text of a message that is not all here yet
 	wantCommands json.RawMessage            // the last news of commands, as recorded
 	commandsAt   int
 	gotCommands  json.RawMessage // and as it came
@@ -112,6 +113,14 @@ func (p *drive) differ(format string, args ...any) {
 	p.found = append(p.found, fmt.Sprintf(format, args...))
 }
 
+// number is the number of a line in the file.
+func (p *drive) number(i int) int {
+	if i < len(p.numbers) {
+		return p.numbers[i]
+	}
+	return i + 1
+}
+
 // stopped says whether there is nothing more to be gained.
 func (p *drive) stopped() bool {
 	if p.On {
@@ -143,7 +152,7 @@ func (p *drive) play() {
 		line, ok := p.next()
 		if !ok && !p.stopped() {
 			for _, i := range sortedKeys(p.loose) {
-				p.differ("wire line %d: recorded %s, now missing", i+1, show(p.wire[i].Out))
+				p.differ("wire line %d: recorded %s, now missing", p.number(i), show(p.wire[i].Out))
 			}
 			return
 		}
@@ -169,7 +178,7 @@ func (p *drive) settle() {
 		}
 		line, ok := p.nextWithin(min(p.Patience, settling))
 		if !ok {
-			p.differ("wire line %d %s", p.commandsAt+1, d)
+			p.differ("wire line %d %s", p.number(p.commandsAt), d)
 			return
 		}
 		p.sort(line)
@@ -273,7 +282,7 @@ func (p *drive) ordered(i int, want json.RawMessage) {
 		line, ok := p.next()
 		if !ok {
 			if !p.stopped() {
-				p.differ("wire line %d: recorded %s, now nothing comes", i+1, show(want))
+				p.differ("wire line %d: recorded %s, now nothing comes", p.number(i), show(want))
 			}
 			return
 		}
@@ -282,12 +291,12 @@ func (p *drive) ordered(i int, want json.RawMessage) {
 	line := p.queue[0]
 	p.queue = p.queue[1:]
 	if p.Foreign {
-		line = p.now.count(line)
+		line = p.now.count(p.named(want, line))
 		line = p.gathered(want, line)
 	}
 	p.keepID(want, line)
 	if d := Difference(bare(want), bare(line)); d != "" {
-		p.differ("wire line %d %s", i+1, d)
+		p.differ("wire line %d %s", p.number(i), d)
 	}
 }
 
@@ -300,7 +309,7 @@ func (p *drive) send(i int, m Message) {
 			got, ok := p.next()
 			if !ok {
 				if !p.stopped() {
-					p.differ("wire line %d answers a request of the agent's that now does not come", i+1)
+					p.differ("wire line %d answers a request of the agent's that now does not come", p.number(i))
 				}
 				return
 			}
@@ -312,7 +321,7 @@ func (p *drive) send(i int, m Message) {
 		return
 	}
 	if _, err := p.agent.Write(append(slices.Clone(p.Names.Real(line)), '\n')); err != nil && !p.stopped() {
-		p.differ("wire line %d cannot be sent: the agent has ended (%v)", i+1, err)
+		p.differ("wire line %d cannot be sent: the agent has ended (%v)", p.number(i), err)
 	}
 }
 

@@ -56,6 +56,23 @@ func alias(known map[string]string, kind, id string) string {
 	return known[id]
 }
 
+// named learns from an answer what the agent calls a session, and gives the answer with the recorded name.
+func (p *drive) named(want, line json.RawMessage) json.RawMessage {
+	var a, b struct {
+		Result struct {
+			Session string `json:"sessionId"`
+		} `json:"result"`
+	}
+	if json.Unmarshal(want, &a) != nil || json.Unmarshal(line, &b) != nil {
+		return line
+	}
+	if then, now := a.Result.Session, b.Result.Session; then != "" && now != "" && then != now {
+		p.Names.Folder(now, then) // it is replaced like a folder's name, wherever it stands
+		return p.Names.Count(line)
+	}
+	return line
+}
+
 // piece is a line that brings text of a message: which update that is, and the text. Kind is empty for other lines.
 func piece(line json.RawMessage) (kind, text string) {
 	var m struct {
@@ -100,11 +117,9 @@ func withText(line json.RawMessage, text string) json.RawMessage {
 	return out
 }
 
-// joined makes one line of the chunks of a text that follow each other. The others keep their places: those that are
-// joined to one before them are no longer there.
-func joined(wire []Message) []Message {
-	var out []Message
-	for _, m := range wire {
+// joined makes one line of the chunks of a text that follow each other. It says of each line that is left which it was.
+func joined(wire []Message) (out []Message, lines []int) {
+	for i, m := range wire {
 		if m.Out != nil && len(out) > 0 && out[len(out)-1].Out != nil {
 			last := &out[len(out)-1]
 			before, first := piece(last.Out)
@@ -114,9 +129,9 @@ func joined(wire []Message) []Message {
 				continue
 			}
 		}
-		out = append(out, m)
+		out, lines = append(out, m), append(lines, i+1)
 	}
-	return out
+	return out, lines
 }
 
 // gathered is a line with the text of those that follow it, as far as that is the beginning of the wanted one's.

@@ -183,8 +183,7 @@ func (r *Recorder) NoModel(err error) {
 }
 
 func failureOf(err error) *loop.Failure {
-	var f *loop.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*loop.Failure](err); ok {
 		return f
 	}
 	return &loop.Failure{Kind: loop.FailInternal, Message: err.Error()}

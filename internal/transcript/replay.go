@@ -30,7 +30,6 @@ type Replay struct {
 	next       int // exchanges that were played
 	played     map[string]*playedCall
 	clock      int
-	opened     int             // openings
 	kit        int             // where the current one is in s.Kit
 	polled     map[string]int  // the place of the state that was given last, by part
 	fetched    map[int]bool    // by place in s.Kit

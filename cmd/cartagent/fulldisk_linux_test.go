@@ -18,8 +18,8 @@ func TestAFullDisk(t *testing.T) {
 	for _, limit := range []int{6, 8, 11, 14, 17, 20, 23, 26, 29, 32, 64} {
 		t.Run(fmt.Sprint(limit*512, " bytes"), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "openai")
-			w.limit, w.model.until, w.orders = limit, "ask", "" // the cart could not keep its orders
+			w := newWorld(t, "openai", "ask")
+			w.limit, w.orders = limit, "" // the cart could not keep its orders
 			require.NoError(t, w.play(t.Context(), path, "limited 0"))
 			if limit < 20 || limit > 60 { // in between it depends on how much a session is
 				assert.Equal(t, limit < 20, w.hit, "whether a file of that size is too small")

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -26,6 +27,16 @@ type errand struct {
 	lastKit  []byte // its tools and its system prompt
 	problems []string
 	until    string // the tool before which it is done; empty: it does everything
+}
+
+// wrong is what it had to refuse.
+func (e *errand) wrong() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.problems) > 0 {
+		return errors.New(strings.Join(e.problems, "; "))
+	}
+	return nil
 }
 
 // attempt is a call that the model has made, and what came of it.

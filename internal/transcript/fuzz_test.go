@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func recordedSessions(t testing.TB) map[string][]byte {
-	t.Helper()
+func recordedSessions(tb testing.TB) map[string][]byte {
+	tb.Helper()
 	files, err := filepath.Glob("../../testdata/sessions/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	require.NoError(tb, err)
+	require.NotEmpty(tb, files)
 	out := map[string][]byte{}
 	for _, f := range files {
 		data, err := os.ReadFile(f)
-		require.NoError(t, err)
+		require.NoError(tb, err)
 		out[filepath.Base(f)] = data
 	}
 	return out

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/cartagent/cartagent/loop"
 )
@@ -209,11 +209,18 @@ func (s *Shelf) take(query string) string {
 	return strings.TrimSpace(b.String()) + "\nThey can be called from your next reply on."
 }
 
-var wordIn = regexp.MustCompile(`[\pL\pN]+`)
-
-// words are those of a text in lower case; a change of case inside of one parts it, as in names.
+// words are those of a text in lower case; a capital behind a small letter begins one, as in names.
 func words(text string) []string {
-	return wordIn.FindAllString(strings.ToLower(camel.ReplaceAllString(text, "$1 $2")), -1)
+	var parted strings.Builder
+	small := false
+	for _, r := range text {
+		if small && unicode.IsUpper(r) {
+			parted.WriteByte(' ')
+		}
+		small = unicode.IsLower(r)
+		parted.WriteRune(unicode.ToLower(r))
+	}
+	return strings.FieldsFunc(parted.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }
 
 // telling leaves out the words that say nothing of a tool, unless there are no others.
@@ -225,8 +232,6 @@ func telling(all []string) []string {
 	}
 	return out
 }
-
-var camel = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
 
 // score says how well a tool fits the words: most by its name, least by what its description says.
 func score(spec loop.Spec, asked []string) int {

@@ -11,10 +11,10 @@ import (
 	"maps"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // document is a JSON file that a person wrote. It is read strictly: everything that is wrong with it is collected, each
@@ -206,11 +206,12 @@ func jsonKeys(t reflect.Type) []string {
 	return out
 }
 
-var plainKey = regexp.MustCompile(`^[\pL\pN_-][\pL\pN _-]*$`)
-
 // below is the path of a key in the object at path.
 func below(path, key string) string {
-	if !plainKey.MatchString(key) {
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune(" _-", r)
+	}
+	if key == "" || key[0] == ' ' || strings.ContainsFunc(key, odd) {
 		key = strconv.Quote(key)
 	}
 	if path == "" {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cartagent/cartagent/mcpclient"
 )
@@ -58,10 +60,14 @@ func (d *document) servers(path string, raw json.RawMessage) map[string]serverSp
 	return out
 }
 
-var serverName = regexp.MustCompile(`^[\pL\pN](?:[\pL\pN ._-]{0,62}[\pL\pN._-])?$`)
+// maxServerName is the length of the longest name of a server, in characters.
+const maxServerName = 64
 
 func checkServerName(name string) error {
-	if !serverName.MatchString(name) {
+	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+	odd := func(r rune) bool { return !plain(r) && !strings.ContainsRune(" ._-", r) }
+	first, _ := utf8.DecodeRuneInString(name)
+	if !plain(first) || strings.HasSuffix(name, " ") || utf8.RuneCountInString(name) > maxServerName || strings.ContainsFunc(name, odd) {
 		return errors.New("a server's name has 1 to 64 letters, digits, spaces, dots, dashes and underscores, begins with a letter or a digit and does not end with a space")
 	}
 	return nil

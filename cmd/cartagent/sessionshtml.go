@@ -1,36 +1,257 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
+	"html"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cartagent/cartagent/loop"
 )
 
-//go:embed sessions.html
-var pageText string
+//go:embed sessions.css
+var pageStyle string
+
+// markup is text that goes into a page as it is; everything else is escaped.
+type markup string
+
+// page writes HTML. It is written by hand: a template engine finds methods by their names, so with one the linker keeps
+// every method of every library, and the program is twice as large.
+type page struct{ to *bufio.Writer }
+
+func (p page) put(parts ...any) {
+	for _, part := range parts {
+		text := ""
+		switch v := part.(type) {
+		case markup:
+			text = string(v)
+		case float64:
+			text = strconv.FormatFloat(v, 'f', 2, 64)
+		default:
+			text = html.EscapeString(fmt.Sprint(v))
+		}
+		_, _ = p.to.WriteString(text) // the error is that of Flush
+	}
+}
+
+// maybe puts the text, if there is any, behind what goes before it.
+func (p page) maybe(before markup, text string) {
+	if text != "" {
+		p.put(before, text)
+	}
+}
 
 // writePage writes a session as one HTML page. It loads nothing, runs no script, and all that it shows is escaped.
 func writePage(w io.Writer, v *sessionView) error {
-	page, err := template.New("sessions").Funcs(template.FuncMap{
-		"facts": (*sessionView).facts, "tokens": tokens, "brief": brief, "prose": prose, "words": blockText, "size": size,
-		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
-		"day":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") },
-		"iso":   wireTime, "diff": pageDiffOf, "picture": picture, "span": pageSpans, "tools": countTools, "turns": countTurns, "spent": spent,
-	}).Parse(pageText)
-	if err != nil {
-		return fmt.Errorf("making the page: %w", err)
+	p := page{bufio.NewWriter(w)}
+	p.put(markup(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta name="referrer" content="no-referrer">
+<title>`), cmp.Or(v.Title, v.Info.ID), markup("</title>\n<style>\n"), markup(pageStyle), markup("</style>\n</head>\n<body>\n"))
+	p.header(v)
+	p.put(markup("<main>"))
+	for _, t := range v.Turns {
+		p.turn(t)
 	}
-	if err := page.Execute(w, v); err != nil {
+	p.put(markup(`
+</main>
+<footer>Written by cartagent. Times of day are UTC. In the bars tools are green or red, and waiting for an answer is yellow.</footer>
+</body>
+</html>
+`))
+	if err := p.to.Flush(); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil
+}
+
+func (p page) header(v *sessionView) {
+	p.put(markup("<header>\n<h1>"), cmp.Or(v.Title, "A session without a prompt"), markup("</h1>\n<div class=\"facts\">"), v.Info.ID)
+	p.maybe(" · ", v.Info.Cwd)
+	p.put(markup(` · <time datetime="`), wireTime(v.Info.Created), markup(`">`), v.Info.Created.UTC().Format("2006-01-02 15:04 MST"), markup("</time>"))
+	p.maybe(" · ", v.Model)
+	p.put(markup("</div>\n<ul class=\"sums\">"))
+	sum := func(value any, what string) {
+		p.put(markup("\n<li><b>"), value, markup("</b><span>"), what, markup("</span></li>"))
+	}
+	sum(countTurns(v), plural("turn", countTurns(v)))
+	sum(countTools(v), plural("tool call", countTools(v)))
+	sum(spent(v), "at work")
+	if v.Usage.Input != 0 || v.Usage.Output != 0 {
+		in := "tokens in"
+		if v.Usage.CacheRead != 0 {
+			in += fmt.Sprintf(", %d cached", v.Usage.CacheRead)
+		}
+		sum(v.Usage.Input, in)
+		sum(v.Usage.Output, "tokens out")
+	}
+	p.put(markup("\n</ul>"))
+	if v.Redacted {
+		p.put(markup("\n<div class=\"alert\">What was said, read and written has been taken out of this session. Kinds, tools, times and sizes are as they were.</div>"))
+	}
+	for _, problem := range v.Problems {
+		p.put(markup("\n<div class=\"alert\">Damaged: "), problem, markup("</div>"))
+	}
+	p.put(markup("\n</header>\n"))
+}
+
+func plural(what string, n int) string {
+	if n == 1 {
+		return what
+	}
+	return what + "s"
+}
+
+func (p page) turn(t *turnView) {
+	p.put(markup("\n<section class=\"turn\">\n<h2>"))
+	if t.N > 0 {
+		p.put("Turn ", t.N)
+	} else {
+		p.put("Before the first prompt")
+	}
+	p.put(markup(` · <time datetime="`), wireTime(t.Began), markup(`">`), t.Began.UTC().Format("15:04:05"), markup("</time></h2>"))
+	if spans := pageSpans(t); len(spans) > 0 {
+		p.put(markup("\n<div class=\"bar\" role=\"img\" aria-label=\"when the tools ran\">"))
+		for _, s := range spans {
+			p.put(markup(`<i class="`), s.Class, markup(`" style="left:`), s.Left, markup(`%;width:`), s.Width, markup(`%" title="`), s.Text, markup(`"></i>`))
+		}
+		p.put(markup("</div>"))
+	}
+	for _, i := range t.Items {
+		p.item(i)
+	}
+	if t.N > 0 {
+		p.put(markup("\n<div class=\"end\">"))
+		if t.Stop != "" {
+			p.put(t.Stop, " · ")
+		}
+		p.put(brief(t.Took()))
+		if t.Requests > 1 {
+			p.put(" · ", t.Requests, " model requests")
+		}
+		p.maybe(" · ", tokens(t.Usage))
+		p.put(markup("</div>"))
+	}
+	p.put(markup("\n</section>"))
+}
+
+func (p page) item(i *itemView) {
+	switch i.Kind {
+	case itemUser:
+		p.put(markup("\n<div class=\"user\">"))
+		if i.Part != nil {
+			p.shown(i.Part)
+		} else {
+			p.said(i.Text)
+		}
+		p.put(markup("</div>"))
+	case itemAgent:
+		p.put(markup("\n"))
+		p.said(i.Text)
+	case itemThought:
+		p.put(markup("\n<details class=\"thought\"><summary>thinking, "), size(len(i.Text)), markup("</summary>"))
+		p.said(i.Text)
+		p.put(markup("</details>"))
+	case itemTool:
+		if i.Tool != nil {
+			p.tool(i.Tool)
+		}
+	default:
+		p.put(markup("\n<div class=\""), i.Kind, markup("\">"), i.Text, markup("</div>"))
+	}
+}
+
+func (p page) tool(t *toolView) {
+	mark := "?"
+	switch t.Status() {
+	case "done":
+		mark = "✓"
+	case "failed":
+		mark = "✗"
+	}
+	p.put(markup("\n<details class=\"tool\""))
+	if len(t.Shown) > 0 || t.Failed {
+		p.put(markup(" open"))
+	}
+	p.put(
+		markup(">\n<summary><span class=\"mark "), t.Status(), markup(`" aria-label="`), t.Status(), markup(`">`), mark,
+		markup(`</span><span class="name">`), t.Title, markup(`</span><span class="meta">`), t.Name,
+	)
+	p.maybe(" · ", t.Permission())
+	if t.Took() != 0 {
+		p.put(" · ", brief(t.Took()))
+	}
+	if !t.Done {
+		p.put(" · ", t.Status())
+	}
+	p.put(markup("</span></summary>\n<div class=\"inside\">"))
+	if args := t.Arguments(); len(t.Shown) == 0 && args != "" {
+		p.put(markup("<div class=\"label\">arguments</div><pre>"), args, markup("</pre>"))
+	}
+	for _, b := range t.Shown {
+		p.shown(b)
+	}
+	for _, q := range t.Questions {
+		p.put(markup("<div class=\"note\">"), q, markup("</div>"))
+	}
+	if t.Why != "" {
+		p.put(markup("<div class=\"note\">"), t.Why, markup("</div>"))
+	}
+	if len(t.Output) > 0 {
+		p.put(markup("<div class=\"label\">result</div>"))
+		for _, b := range t.Output {
+			p.shown(b)
+		}
+	}
+	p.put(markup("\n</div>\n</details>"))
+}
+
+// said is what somebody wrote: code between fences, and words.
+func (p page) said(text string) {
+	for _, part := range prose(text) {
+		if part.Code {
+			p.put(markup("<pre>"), part.Text, markup("</pre>"))
+			continue
+		}
+		p.put(markup("<div class=\"said\">"), part.Text, markup("</div>"))
+	}
+}
+
+// shown is a block: a diff, a picture, or its words.
+func (p page) shown(b loop.Block) {
+	if d := pageDiffOf(b); d != nil {
+		p.put(
+			markup("\n<div class=\"label\">"), d.Path, markup(` <span class="plus">+`), d.Added, markup(`</span> <span class="minus">−`), d.Removed,
+			markup("</span></div>\n<pre class=\"diff\">"),
+		)
+		for _, l := range d.Lines {
+			p.put(markup("<span"))
+			if l.Class != "" {
+				p.put(markup(` class="`), l.Class, markup(`"`))
+			}
+			p.put(markup(">"), l.Text, markup("\n</span>"))
+		}
+		p.put(markup("</pre>"))
+		return
+	}
+	if address := picture(b); address != "" {
+		p.put(markup(`<img src="`), address, markup(`" alt="an image">`))
+		return
+	}
+	if text := blockText(b); text != "" {
+		p.put(markup("<pre>"), text, markup("</pre>"))
+	}
 }
 
 // passage is a part of a text: words, or code between fences.
@@ -91,12 +312,12 @@ func pageDiffOf(b loop.Block) *pageDiff {
 }
 
 // picture is an image as an address with its bytes inside; empty for what is none that browsers show.
-func picture(b loop.Block) template.URL {
+func picture(b loop.Block) string {
 	i, ok := b.(loop.Image)
 	if !ok || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, i.MIME) {
 		return ""
 	}
-	return template.URL("data:" + i.MIME + ";base64," + base64.StdEncoding.EncodeToString(i.Data)) //nolint:gosec // only these types, and base64
+	return "data:" + i.MIME + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
 // pageSpan is a bar in a turn's timeline, in percent of the turn.

@@ -65,9 +65,11 @@ func NewShop(t *testing.T) *Shop {
 	mux.HandleFunc("POST /register", s.register)
 	mux.HandleFunc("GET /authorize", s.page)
 	mux.HandleFunc("POST /token", s.token)
-	server := httptest.NewServer(mux)
+	server := httptest.NewUnstartedServer(mux)
+	s.base = "http://" + server.Listener.Addr().String() // before anybody can ask for it
+	s.URL = s.base + "/mcp"
+	server.Start()
 	t.Cleanup(server.Close)
-	s.base, s.URL = server.URL, server.URL+"/mcp"
 	return s
 }
 

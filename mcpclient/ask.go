@@ -33,8 +33,8 @@ type wanted struct {
 // id names a question among all of its call.
 func (a asked) id(key string) string { return strconv.Itoa(a.Round) + "/" + key }
 
-// next is the question that has no answer among those, as the loop puts it; nil where all have one.
-func (a asked) next(answers []loop.Answer) (*loop.NeedsAnswer, error) {
+// next asks, by a *loop.NeedsAnswer, the question that has no answer among those; nil where all have one.
+func (a asked) next(answers []loop.Answer) error {
 	given := map[string]bool{}
 	for _, v := range answers {
 		given[v.ID] = true
@@ -45,13 +45,13 @@ func (a asked) next(answers []loop.Answer) (*loop.NeedsAnswer, error) {
 		}
 		state, err := json.Marshal(a)
 		if err != nil {
-			return nil, fmt.Errorf("encoding a question: %w", err)
+			return fmt.Errorf("encoding a question: %w", err)
 		}
 		return &loop.NeedsAnswer{Question: loop.Question{
 			ID: a.id(q.Key), Message: q.Message, Schema: q.Schema, URL: q.URL, State: state,
-		}}, nil
+		}}
 	}
-	return nil, nil //nolint:nilnil // there is nothing more to ask
+	return nil
 }
 
 // responses are the answers as the server gets them.
@@ -119,15 +119,7 @@ func (c *Client) answered(j loop.Job) (asked, error) {
 	if err := json.Unmarshal(j.Answers[n-1].State, &before); err != nil {
 		return before, fmt.Errorf("server %s: what it has asked cannot be read any more; call again: %w", c.server.Name, err)
 	}
-	needs, err := before.next(j.Answers)
-	return before, errors.Join(err, asError(needs))
-}
-
-func asError(n *loop.NeedsAnswer) error {
-	if n == nil {
-		return nil
-	}
-	return n
+	return before, before.next(j.Answers)
 }
 
 // needs is the first of the questions, as an error. a is what is known of them beside.
@@ -136,8 +128,7 @@ func (c *Client) needs(in Input, a asked) error {
 	for _, q := range in.Questions {
 		a.Questions = append(a.Questions, wanted{Key: q.Key, Mode: q.Mode, Message: q.Message, Schema: q.Schema, URL: q.URL})
 	}
-	needs, err := a.next(nil)
-	return errors.Join(err, asError(needs))
+	return a.next(nil)
 }
 
 // talks are the calls under way of a server of the handshake era, which asks while it works on one.

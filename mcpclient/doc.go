@@ -50,8 +50,8 @@
 //
 // # Questions
 //
-// What a server wants to know from the person goes to Options.Elicit, with defaults filled in and the answer checked. Elicitation
-// is declared only when that is set. A modern server's input_required is answered by a new request with the answers and
+// What a server wants to know from the person goes to Options.Elicit, or with Options.Asks to the loop as a *loop.NeedsAnswer, with defaults filled in and the answer checked. Elicitation
+// is declared only when one of them is set. A modern server's input_required is answered by a new request with the answers and
 // the same state, at most ten times; without questions it is a wish to wait. Client.Call gives the questions back instead.
 //
 // A legacy server's error -32042 names pages to open first. They are questions like others, and when the person has agreed

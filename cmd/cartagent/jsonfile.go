@@ -80,26 +80,15 @@ const bom = "\ufeff"
 
 // object reads an object that has those keys and no others. A key whose value is null is as good as none.
 func (d *document) object(path string, raw json.RawMessage, known fields) {
-	list, err := members(raw)
-	if err != nil {
-		d.wrong(path, "must be an object, not %s", kindOf(raw))
-		return
-	}
-	seen := make(map[string]bool)
-	for _, m := range list {
-		if seen[m.key] {
-			d.wrong(path, "the key %q is there twice", m.key)
-			continue
-		}
-		seen[m.key] = true
-		read, ok := known[m.key]
+	d.each(path, raw, func(key, at string, raw json.RawMessage) {
+		read, ok := known[key]
 		switch {
 		case !ok:
-			d.wrong(path, "the key %q is not known (did you mean %q?)", m.key, nearest(m.key, slices.Sorted(maps.Keys(known))))
-		case string(m.value) != "null":
-			read(below(path, m.key), m.value)
+			d.wrong(path, "the key %q is not known (did you mean %q?)", key, nearest(key, slices.Sorted(maps.Keys(known))))
+		case string(raw) != "null":
+			read(at, raw)
 		}
-	}
+	})
 }
 
 // each reads an object whose keys are the person's own.

@@ -41,10 +41,10 @@ func (p page) put(parts ...any) {
 	}
 }
 
-// maybe puts the text, if there is any, behind what goes before it.
-func (p page) maybe(before markup, text string) {
+// also puts the text, if there is any, behind a dot.
+func (p page) also(text string) {
 	if text != "" {
-		p.put(before, text)
+		p.put(" · ", text)
 	}
 }
 
@@ -78,9 +78,9 @@ func writePage(w io.Writer, v *sessionView) error {
 
 func (p page) header(v *sessionView) {
 	p.put(markup("<header>\n<h1>"), cmp.Or(v.Title, "A session without a prompt"), markup("</h1>\n<div class=\"facts\">"), v.Info.ID)
-	p.maybe(" · ", v.Info.Cwd)
+	p.also(v.Info.Cwd)
 	p.put(markup(` · <time datetime="`), wireTime(v.Info.Created), markup(`">`), v.Info.Created.UTC().Format("2006-01-02 15:04 MST"), markup("</time>"))
-	p.maybe(" · ", v.Model)
+	p.also(v.Model)
 	p.put(markup("</div>\n<ul class=\"sums\">"))
 	sum := func(value any, what string) {
 		p.put(markup("\n<li><b>"), value, markup("</b><span>"), what, markup("</span></li>"))
@@ -140,7 +140,7 @@ func (p page) turn(t *turnView) {
 		if t.Requests > 1 {
 			p.put(" · ", t.Requests, " model requests")
 		}
-		p.maybe(" · ", tokens(t.Usage))
+		p.also(tokens(t.Usage))
 		p.put(markup("</div>"))
 	}
 	p.put(markup("\n</section>"))
@@ -188,7 +188,7 @@ func (p page) tool(t *toolView) {
 		markup(">\n<summary><span class=\"mark "), t.Status(), markup(`" aria-label="`), t.Status(), markup(`">`), mark,
 		markup(`</span><span class="name">`), t.Title, markup(`</span><span class="meta">`), t.Name,
 	)
-	p.maybe(" · ", t.Permission())
+	p.also(t.Permission())
 	if t.Took() != 0 {
 		p.put(" · ", brief(t.Took()))
 	}

@@ -12,11 +12,11 @@ const home = mkdtempSync(join(tmpdir(), "interop-home-"));
 const servers = join(home, "servers.json");
 writeFileSync(servers, JSON.stringify({ mcpServers: [cart] }));
 // What acpx sends does not all show in what it prints, so it passes a file on its way to the agent.
-// The agent's end is noted in another.
-const sent = join(home, "sent.jsonl"), ends = join(home, "ends"), script = join(home, "agent.sh");
+// The agent's process and its end are noted in others.
+const [sent, ends, pid, script] = ["sent.jsonl", "ends", "pid", "agent.sh"].map((name) => join(home, name));
 for (const file of [sent, ends]) writeFileSync(file, "");
 const quoted = agent.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
-writeFileSync(script, `tee -a '${sent}' | ${quoted}\necho >>'${ends}'\n`);
+writeFileSync(script, `tee -a '${sent}' | sh -c 'echo $$ >"$0"; exec "$@"' '${pid}' ${quoted}\necho >>'${ends}'\n`);
 const ended = () => readFileSync(ends, "utf8").length;
 const requests = (method) => readFileSync(sent, "utf8").split("\n").filter((l) => l.includes(`"method":"${method}"`)).length;
 // A process keeps the session between commands, until it has been without work for so long.
@@ -107,11 +107,10 @@ else {
     ttl = "60";
     const asked = requests(method);
     let r;
-    for (let tries = 0; tries < 5; tries++) {
-      r = await approve(["prompt", words.price]);
-      if (!r.messages.at(-1)?.error?.data?.retryable) break; // else it is still about to go
+    do {
       await pause(200);
-    }
+      r = await approve(["prompt", words.price]);
+    } while (r.messages.at(-1)?.error?.data?.retryable); // it is still about to go
     fine(r);
     must(/\$4\.01/.test(r.text), `no price in: ${r.text}`);
     must(requests(method) > asked, `no ${method}`);
@@ -120,9 +119,15 @@ else {
 }
 absent("session/load", "it prefers to resume");
 await check("cancel", async () => {
+  // The process that cancels takes a while to start. The agent stands still until it has.
   let cancelled;
+  const before = requests("session/cancel");
   const r = await approve(["prompt", words.menu], (m) => {
-    if (m.params?.update?.sessionUpdate === "agent_message_chunk") cancelled ??= approve(["cancel"]);
+    if (m.params?.update?.sessionUpdate !== "agent_message_chunk" || cancelled) return;
+    const held = Number(readFileSync(pid, "utf8"));
+    process.kill(held, "SIGSTOP");
+    cancelled = approve(["cancel"]);
+    until(() => requests("session/cancel") > before, "no session/cancel").catch(() => {}).finally(() => process.kill(held, "SIGCONT"));
   });
   must(cancelled, `nothing was streamed: ${r.why}`);
   fine(await cancelled);

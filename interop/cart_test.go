@@ -51,7 +51,7 @@ func TestCartClients(t *testing.T) {
 			if row.http {
 				args = []string{"cart.mjs", startCart(t, flags...)}
 			}
-			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer stop()
 			cmd := exec.CommandContext(ctx, node(t), args...)
 			cmd.Env = append(environ(t, "0s"), "CART_ERA="+row.era, "CART_TOKEN=let-me-in")

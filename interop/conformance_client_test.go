@@ -116,7 +116,7 @@ func runSuite(t *testing.T, node, client string, names []string, which ...string
 	t.Helper()
 	command, codes := wrapped(t, client)
 	dir := t.TempDir()
-	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	cmd := exec.CommandContext(ctx, node, append([]string{suite, "client", "--command", command, "-o", dir}, which...)...)
 	cmd.WaitDelay = 5 * time.Second

@@ -35,7 +35,7 @@ func TestCartConformance(t *testing.T) {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
 			out := t.TempDir()
-			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer stop()
 			cmd := exec.CommandContext(ctx, conformanceNode(t), suite, "server", "--url", startCart(t),
 				"--scenario", scenario, "--spec-version", "2026-07-28", "-o", out)

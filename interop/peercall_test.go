@@ -136,15 +136,15 @@ func (p *peer) hello() *peer {
 	return p
 }
 
-// end closes the agent's input, and sees to it that it ends well within the time that it has in mid-turn.
+// end closes the agent's input, and sees to it that it ends.
 func (p *peer) end() {
 	_ = p.in.Close()
 	select {
 	case <-p.gone:
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		_ = p.cmd.Process.Signal(syscall.SIGKILL)
 		<-p.gone
-		assert.Fail(p.t, "the agent is still there 5 s after its input ended")
+		assert.Fail(p.t, "the agent is still there after its input ended")
 	}
 }
 

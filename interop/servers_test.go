@@ -193,7 +193,7 @@ func drive(t *testing.T, d driven) {
 	t.Helper()
 	servers, err := json.Marshal(d.servers)
 	require.NoError(t, err)
-	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	cmd := exec.CommandContext(ctx, node(t), filepath.Join(serversFolder, d.script), built(t), "acp")
 	cmd.Env = append(startToolModel(t).environ(environ(t, "0s")),

@@ -234,24 +234,24 @@ var storedChecks = []wireCheck{
 }
 
 var endChecks = []wireCheck{
-	{name: "the end: of the input", run: func(w *world) { w.open().leaves(2*time.Second, (*peer).closeInput) }},
+	{name: "the end: of the input", run: func(w *world) { w.open().leaves((*peer).closeInput) }},
 	{name: "the end: of the input in mid-turn", pace: slowly, run: func(w *world) {
 		s := w.open()
 		s.speaking(askMenu)
-		s.leaves(5*time.Second, (*peer).closeInput)
+		s.leaves((*peer).closeInput)
 	}},
 	{name: "the end: of the input while a permission waits", run: func(w *world) {
 		s := w.open()
 		s.answering(silence)
 		s.begin(askOrder)
 		s.until("a question", func() bool { return len(s.asked) > 0 })
-		s.leaves(5*time.Second, (*peer).closeInput)
+		s.leaves((*peer).closeInput)
 	}},
-	{name: "the end: SIGTERM", run: func(w *world) { w.open().leaves(2*time.Second, (*peer).terminate) }},
+	{name: "the end: SIGTERM", run: func(w *world) { w.open().leaves((*peer).terminate) }},
 	{name: "the end: SIGTERM in mid-turn", pace: slowly, run: func(w *world) {
 		s := w.open()
 		s.speaking(askMenu)
-		s.leaves(5*time.Second, (*peer).terminate)
+		s.leaves((*peer).terminate)
 	}},
 }
 
@@ -259,14 +259,16 @@ func (p *peer) closeInput() { _ = p.in.Close() }
 
 func (p *peer) terminate() { _ = p.cmd.Process.Signal(syscall.SIGTERM) }
 
-// leaves asks the agent to go, and sees that it does so in time and exits with 0.
-func (p *peer) leaves(within time.Duration, asked func(*peer)) {
+// leaves asks the agent to go, and sees that it does so and exits with 0.
+func (p *peer) leaves(asked func(*peer)) {
 	p.t.Helper()
+	began := time.Now()
 	asked(p)
 	select {
 	case <-p.gone:
 		assert.Zero(p.t, p.cmd.ProcessState.ExitCode())
-	case <-time.After(within):
-		require.Fail(p.t, "the agent is still there", "after %s", within)
+		p.t.Logf("it went after %s", time.Since(began).Round(time.Millisecond))
+	case <-time.After(patience):
+		require.Fail(p.t, "the agent is still there", "after %s", patience)
 	}
 }

@@ -77,7 +77,7 @@ func TestAServerIsStartedAgain(t *testing.T) {
 		_, err := never.Run(t.Context(), job(`{}`), nil)
 		failed <- err
 	}()
-	require.Eventually(t, func() bool { return calls(t, s.Dir, "never") == 1 }, 10*time.Second, 2*time.Millisecond)
+	require.Eventually(t, func() bool { return calls(t, s.Dir, "never") == 1 }, time.Minute, 2*time.Millisecond)
 	_, err := hostTool(t, h, "die").Run(t.Context(), job(`{}`), nil)
 	require.ErrorIs(t, err, ErrEnded)
 	require.ErrorIs(t, <-failed, ErrEnded)
@@ -317,7 +317,7 @@ func TestAServerWithASlowToolLives(t *testing.T) {
 				_, err := never.Run(t.Context(), job(`{}`), nil)
 				require.ErrorIs(t, err, ErrTimeout)
 			}
-			require.Eventually(t, func() bool { return c.conn.heard.Load() > heard }, 10*time.Second, 2*time.Millisecond)
+			require.Eventually(t, func() bool { return c.conn.heard.Load() > heard }, time.Minute, 2*time.Millisecond)
 			require.Equal(t, "done", text(run(t, tools(t, c)["quick"], `{}`)))
 			require.NoError(t, c.Err())
 			starts, err := os.ReadFile(filepath.Join(s.Dir, "pids"))

@@ -151,14 +151,14 @@ func TestSlowCalls(t *testing.T) {
 				failed <- err
 			}()
 			assert.Equal(t, "done", text(run(t, all["quick"], `{}`)))
-			require.Eventually(t, func() bool { return calls(t, s.Dir, "never") == 2 }, 10*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return calls(t, s.Dir, "never") == 2 }, time.Minute, 5*time.Millisecond)
 			cancel()
 			require.ErrorIs(t, <-failed, context.Canceled)
 			assert.Equal(t, "done", text(run(t, all["quick"], `{}`)))
 			assert.Eventually(t, func() bool { // it is sent aside, and nobody waits for it
 				in, err := os.ReadFile(filepath.Join(s.Dir, "in"))
 				return err == nil && strings.Count(string(in), `"notifications/cancelled"`) == 2
-			}, 10*time.Second, 5*time.Millisecond)
+			}, time.Minute, 5*time.Millisecond)
 			require.NoError(t, c.Close())
 			assert.Empty(t, c.conn.pending)
 			assert.Empty(t, c.conn.kept)
@@ -223,7 +223,7 @@ func TestGivingUp(t *testing.T) {
 		_, err := never.Run(t.Context(), job(`{}`), nil)
 		failed <- err
 	}()
-	require.Eventually(t, func() bool { return calls(t, s.Dir, "never") == 1 }, 10*time.Second, 2*time.Millisecond)
+	require.Eventually(t, func() bool { return calls(t, s.Dir, "never") == 1 }, time.Minute, 2*time.Millisecond)
 	c.giveUp()
 	err := <-failed
 	require.ErrorIs(t, err, ErrEnded)

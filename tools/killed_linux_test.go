@@ -37,5 +37,5 @@ func TestC026WeAreKilled(t *testing.T) {
 	require.False(t, gone(t, filepath.Join(dir, "pids")))
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
-	assert.Eventually(t, func() bool { return gone(t, filepath.Join(dir, "pids")) }, 5*time.Second, 5*time.Millisecond)
+	assert.Eventually(t, func() bool { return gone(t, filepath.Join(dir, "pids")) }, time.Minute, 5*time.Millisecond)
 }

@@ -158,7 +158,7 @@ func TestC026CancelEndsTheGroup(t *testing.T) {
 	})
 	require.ErrorIs(t, err, stop)
 	assert.Equal(t, "the command was stopped: the person cancelled\nready\n", err.Error())
-	assert.Eventually(t, func() bool { return gone(t, filepath.Join(b.dir, "pids")) }, 5*time.Second, 5*time.Millisecond)
+	assert.Eventually(t, func() bool { return gone(t, filepath.Join(b.dir, "pids")) }, time.Minute, 5*time.Millisecond)
 }
 
 func TestC026TimeoutEndsTheGroup(t *testing.T) {
@@ -169,7 +169,7 @@ func TestC026TimeoutEndsTheGroup(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, res.Failed)
 	assert.Equal(t, "ready\n[stopped after 1s: the time is up. A longer timeout can be given, at most 3600 seconds]", loop.TextOf(res.Content))
-	assert.Eventually(t, func() bool { return gone(t, filepath.Join(b.dir, "pids")) }, 5*time.Second, 5*time.Millisecond)
+	assert.Eventually(t, func() bool { return gone(t, filepath.Join(b.dir, "pids")) }, time.Minute, 5*time.Millisecond)
 }
 
 // The call returns when the shell has ended, whatever still holds its output, and closing the workspace ends the rest.
@@ -194,7 +194,7 @@ func TestC021BackgroundProcesses(t *testing.T) {
 				assert.Equal(t, c.want, got[0])
 			}
 			require.NoError(t, ws.Close())
-			assert.Eventually(t, func() bool { return gone(t, filepath.Join(dir, "pids")) }, 5*time.Second, 5*time.Millisecond)
+			assert.Eventually(t, func() bool { return gone(t, filepath.Join(dir, "pids")) }, time.Minute, 5*time.Millisecond)
 		})
 	}
 }

@@ -207,7 +207,7 @@ func TestC026NothingIsLeft(t *testing.T) {
 				}
 				children := waitForChildren(t, p.cmd.Process.Pid)
 				took := p.end(t, func() { how(p) })
-				assert.Less(t, took, 10*time.Second)
+				assert.Less(t, took, time.Minute, "it hangs")
 				for _, pid := range children {
 					state := processState(pid)
 					assert.True(t, state == "" || state == "Z", "process %d is left, state %s", pid, state)

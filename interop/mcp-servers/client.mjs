@@ -83,7 +83,7 @@ export async function find(tool) {
 
 // comes is whether the model comes to be offered a tool: servers tell of changes when they like.
 export async function comes(tool) {
-  for (let i = 0; i < 100; i++) {
+  for (let i = 0; i < 1000; i++) {
     if (await find(tool)) return true;
     await pause(50);
   }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -59,7 +60,7 @@ func serveACP(ctx context.Context, c console, f flags, record string) error {
 	}
 	sayModel(c, cfg)
 	p := newProgram(cfg, logger)
-	p.bypass, p.overStore = f.bypass, c.over
+	p.bypass, p.overStore, p.patience = f.bypass, c.over, cmp.Or(c.patience, p.patience)
 	defer p.close()
 	conn := acp.Stdio(c.in, c.out)
 	if record != "" {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/cartagent/cartagent/loop"
 	"github.com/cartagent/cartagent/session"
@@ -30,15 +28,12 @@ const (
 
 // faulty is cartagent with a store that fails as faultVar says.
 func faulty() {
-	c := console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv}
+	c := patient()
 	f := &fault{}
 	if n, _ := fmt.Sscan(os.Getenv(faultVar), &f.how, &f.at, &f.kind); n > 0 {
 		c.over = func(s session.Store) session.Store { return faultyStore{Store: s, fault: f} }
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	code := execute(ctx, os.Args[1:], c)
-	stop()
-	os.Exit(code)
+	perform(c)
 }
 
 // fault is what goes wrong in one process. Sessions have one turn at a time here, so nothing guards it.

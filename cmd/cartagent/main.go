@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cartagent/cartagent/session"
 	"github.com/spf13/cobra"
@@ -51,14 +52,19 @@ type console struct {
 	env      func(string) string
 	// over, where it is not nil, stands between the program and the store of its sessions.
 	over func(session.Store) session.Store
+	// patience, where it is not zero, is how long a session's first turn waits for MCP servers that are slow to start.
+	patience time.Duration
 }
 
 // tell writes a line for the person. If nobody can read it any more, there is nobody to say so to.
 func (c console) tell(line string) { _, _ = fmt.Fprintln(c.err, "cartagent: "+line) }
 
-func main() {
+func main() { perform(console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv}) }
+
+// perform runs the process's command line, and ends the process.
+func perform(c console) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	code := execute(ctx, os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv})
+	code := execute(ctx, os.Args[1:], c)
 	stop()
 	os.Exit(code)
 }

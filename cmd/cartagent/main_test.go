@@ -1,8 +1,10 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -10,7 +12,13 @@ import (
 
 // TestMain lets the test binary be cartagent: scripts and tests find it on the PATH under that name.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"cartagent": main, "cartagent-faulty": faulty})
+	testscript.Main(m, map[string]func(){"cartagent": func() { perform(patient()) }, "cartagent-faulty": faulty})
+}
+
+// patient is what a command reads and writes where it may take its time: a machine that is busy with other tests, or the
+// race detector, can make an MCP server slower than a person would wait.
+func patient() console {
+	return console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, patience: time.Minute}
 }
 
 // binary is the path of cartagent, as tests that need a process start it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 	p := newProgram(cfg, logger)
 	p.bypass, p.tell, p.overStore = f.bypass, c.tell, c.over
 	p.signer = func(agent.Setup) signer { return signerAt(c) }
-	p.patience = 15 * time.Second // there is no second turn that a late server could join
+	p.patience = cmp.Or(c.patience, 15*time.Second) // there is no second turn that a late server could join
 	if project := cfg.projectIn(cwd); project.model != "" && !cfg.chosen {
 		c.tell("using " + project.model + ", as " + shown(project.modelFrom) + " says; choose another with CARTAGENT_MODEL or --model")
 	} else {

@@ -160,7 +160,7 @@ func newScene(t *testing.T, s *transcript.Scenario, record bool) *scene {
 	}, flags{})
 	require.NoError(t, err)
 	p := newProgram(cfg, log.New(io.Discard))
-	p.own = func() (string, error) { return binary(t), nil }
+	p.own, p.patience = func() (string, error) { return binary(t), nil }, time.Minute
 	p.now = func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
 	p.store = func() (session.Store, error) { return sc.store, nil }
 	if s.Manifest.Model != offlineModel {

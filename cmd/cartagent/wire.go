@@ -50,8 +50,11 @@ type program struct {
 	over    func(agent.Options) agent.Options // puts what else a recording or a replay needs over the options
 }
 
+// firstTurn is how long a session's first turn waits for MCP servers where another turn may follow.
+const firstTurn = 5 * time.Second
+
 func newProgram(cfg *config, logger *log.Logger) *program {
-	p := &program{cfg: cfg, log: logger, own: ownCommand, now: time.Now, patience: 5 * time.Second, freed: func() {}}
+	p := &program{cfg: cfg, log: logger, own: ownCommand, now: time.Now, patience: firstTurn, freed: func() {}}
 	p.tokens, p.eras = cfg.tokens(), mcpclient.NewEras()
 	p.signer = signerOf
 	p.tell = func(text string) { logger.Warn("configuration", "note", text) }

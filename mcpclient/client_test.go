@@ -69,7 +69,7 @@ func TestEras(t *testing.T) {
 				o.Probe = 300 * time.Millisecond
 			}
 			if c.stub.InitHangs {
-				o.Setup = time.Second
+				o.Setup, o.Probe = time.Second, 500*time.Millisecond
 			}
 			client, err := Connect(t.Context(), c.stub.server(t), o)
 			if c.want.err != "" {

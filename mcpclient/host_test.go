@@ -19,6 +19,7 @@ import (
 // hosted is a host of the servers, all of which have come or failed.
 func hosted(t *testing.T, o HostOptions, servers ...Server) *Host {
 	t.Helper()
+	o.Options = withTime(o.Options)
 	h := NewHost(o)
 	t.Cleanup(func() { assert.NoError(t, h.Close()) })
 	h.Add(servers...)

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/log"
 	"github.com/stretchr/testify/assert"
@@ -480,17 +481,28 @@ func (s *stub) server(tb testing.TB) Server {
 	require.NoError(tb, err)
 	conf, err := json.Marshal(s)
 	require.NoError(tb, err)
-	return Server{Name: "shop", Command: exe, Env: map[string]string{stubVar: string(conf)}}
+	return Server{Name: "shop", Command: exe, Env: map[string]string{stubVar: string(conf)}, Timeout: busy}
 }
 
 func modern() *stub {
 	return &stub{Discover: "result", Supported: []string{modernVersion}, Modern: true}
 }
 
+// busy is how long a machine that has much else to do may take for what is done at once.
+const busy = 5 * time.Minute
+
+// withTime waits as long for servers as they may take on a machine that is busy, where o does not say how long.
+func withTime(o Options) Options {
+	if o.Setup == 0 && o.Probe == 0 {
+		o.Setup, o.Probe = 2*busy, busy
+	}
+	return o
+}
+
 // logged is an Options whose log is in the buffer that it gives.
 func logged() (Options, *syncBuffer) {
 	var b syncBuffer
-	return Options{Log: log.NewWithOptions(&b, log.Options{Level: log.DebugLevel})}, &b
+	return withTime(Options{Log: log.NewWithOptions(&b, log.Options{Level: log.DebugLevel})}), &b
 }
 
 type syncBuffer struct {
@@ -512,7 +524,7 @@ func (b *syncBuffer) String() string {
 
 func open(tb testing.TB, s Server, o Options) *Client {
 	tb.Helper()
-	c, err := Connect(tb.Context(), s, o)
+	c, err := Connect(tb.Context(), s, withTime(o))
 	require.NoError(tb, err)
 	tb.Cleanup(func() { assert.NoError(tb, c.Close()) })
 	return c

@@ -94,11 +94,14 @@ func (h *Host) Add(servers ...Server) {
 	}
 }
 
-// Settle waits until no server is connecting for the first time, at most until ctx ends. It says whether it came so far.
-func (h *Host) Settle(ctx context.Context) bool {
+// Settle waits until none of the named servers, or of all where none is named, is connecting for the first time, at most
+// until ctx ends. It says whether it came so far.
+func (h *Host) Settle(ctx context.Context, names ...string) bool {
 	for {
 		h.mu.Lock()
-		waiting := slices.ContainsFunc(h.links, func(l *link) bool { return l.state.Phase == PhaseConnecting })
+		waiting := slices.ContainsFunc(h.links, func(l *link) bool {
+			return l.state.Phase == PhaseConnecting && (len(names) == 0 || slices.Contains(names, l.state.Name))
+		})
 		moved := h.moved
 		h.mu.Unlock()
 		if !waiting {

@@ -37,8 +37,9 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	for _, r := range refused {
 		p.log.Warn("mcp server", "session", s.Session, "server", r.Name, "problem", r.Why)
 	}
-	host.Add(mcpclient.Unique(wanted)...)
-	p.settle(ctx, host)
+	wanted = mcpclient.Unique(wanted)
+	host.Add(wanted...)
+	settle(ctx, host, p.patience)
 	if s.Model != offlineModel || host.Has("create_order") {
 		return out
 	}
@@ -47,8 +48,9 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 		out.refused = append(out.refused, agent.Server{Name: "cart", State: string(mcpclient.PhaseFailed), Why: err.Error()})
 		return out
 	}
+	cart = mcpclient.Unique(append(wanted, cart))[len(wanted)] // another may have its name
 	host.Add(cart)
-	p.settle(ctx, host)
+	settle(ctx, host, connecting, cart.Name) // without it the model can do nothing
 	return out
 }
 
@@ -82,10 +84,10 @@ func (p *program) cart(dir string) (mcpclient.Server, error) {
 	return mcpclient.Server{Name: "cart", Command: own, Args: args, Dir: dir, Trusted: true}, nil
 }
 
-func (p *program) settle(ctx context.Context, host *mcpclient.Host) {
-	ctx, cancel := context.WithTimeout(ctx, p.patience)
+func settle(ctx context.Context, host *mcpclient.Host, patience time.Duration, names ...string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	host.Settle(ctx)
+	host.Settle(ctx, names...)
 }
 
 // states are all servers, as they are now.

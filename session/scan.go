@@ -218,10 +218,6 @@ func (s *scanner) header(line []byte) (int, error) {
 		s.warn("the header is damaged or missing; the session's folder is not known")
 		return 0, nil //nolint:nilerr // a damaged header is a warning, the records behind it are read
 	}
-	if h.Version > format {
-		return 0, fmt.Errorf("session %s has format %d, this version reads up to %d: %w; upgrade to open it",
-			s.id, h.Version, format, ErrVersion)
-	}
 	n := int(d.InputOffset())
 	text := line
 	if len(bytes.TrimSpace(line[n:])) > 0 {
@@ -241,6 +237,10 @@ func (s *scanner) header(line []byte) (int, error) {
 	}
 	if h.Session != s.id {
 		s.warn("the header names another session, %.60q", h.Session)
+	}
+	if h.Version > format {
+		return 0, fmt.Errorf("session %s has format %d, this version reads up to %d: %w; upgrade to open it",
+			s.id, h.Version, format, ErrVersion)
 	}
 	return n, nil
 }

@@ -51,7 +51,7 @@ func TestKilledInTheMiddleOfAWrite(t *testing.T) {
 		require.NoError(t, err, string(said))
 		got, err := os.ReadFile(filepath.Join(dir, "out.txt"))
 		require.NoError(t, err)
-		assert.Equal(t, len(content), len(got))
+		assert.Len(t, got, len(content))
 		assert.Equal(t, []string{others}, halves(t, dir), "at try %d", try+1)
 		require.NoError(t, w.sound(t.Context()))
 		return

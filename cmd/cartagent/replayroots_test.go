@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -91,4 +92,65 @@ func TestAdditionalFoldersAreRecorded(t *testing.T) {
 			assert.Equal(t, `file `+in+`new.txt, line 1: recorded "newer\n", now "new\n"`, r.Differences()[0])
 		})
 	}
+}
+
+// So are those of a session that is loaded, by its log from before too, with one folder more than it had, and once more
+// with another one while it is recorded.
+func TestAdditionalFoldersOfALoadedSession(t *testing.T) {
+	t.Parallel()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	path := func(name string) string { return filepath.Join(base, name) }
+	for _, name := range []string{"work", "one", "two", "three"} {
+		require.NoError(t, os.Mkdir(path(name), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(path(name), name+".txt"), []byte("in "+name+"\n"), 0o600))
+	}
+	step := func(name string) scripted.Reply {
+		raw, err := json.Marshal(object{"path": filepath.Join(path(name), name+".txt")})
+		require.NoError(t, err)
+		return scripted.Reply{Calls: []loop.Call{{Tool: "read", Args: raw}}}
+	}
+	said := scripted.Reply{Text: []string{"Read."}}
+	model := stubModel(t, []scripted.Reply{step("one"), said, step("one"), step("two"), said, step("three"), said})
+	dir, state := t.TempDir(), t.TempDir()
+	start := func(flags ...string) *agentProcess {
+		p := startAgentWith(t, flags, "CARTAGENT_STATE_DIR="+state, "CARTAGENT_MODEL=openai/stub", "OPENAI_API_KEY=key-of-a-test", "OPENAI_BASE_URL="+model)
+		p.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`)
+		return p
+	}
+	prompt := func(p *agentProcess, n int, id string) {
+		p.send(t, `{"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"Read"}]}}`, n, id)
+		assert.Contains(t, p.until(t, fmt.Sprintf(`"id":%d`, n)), "end_turn")
+	}
+	p := start()
+	p.send(t, `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%q,"additionalDirectories":[%q],"mcpServers":[]}}`, path("work"), path("one"))
+	id := regexp.MustCompile(`sess_[a-z0-9]+`).FindString(p.until(t, `"id":1`))
+	prompt(p, 2, id)
+	p.end(t, p.closeInput)
+
+	p = start("--record", dir)
+	const load = `{"jsonrpc":"2.0","id":%d,"method":"session/load","params":{"sessionId":%q,"cwd":%q,"additionalDirectories":[%q,%q],"mcpServers":[]}}`
+	p.send(t, load, 1, id, path("work"), path("one"), path("two"))
+	p.until(t, `"id":1`)
+	prompt(p, 2, id)
+	p.send(t, `{"jsonrpc":"2.0","id":3,"method":"session/close","params":{"sessionId":%q}}`, id)
+	p.until(t, `"id":3`)
+	p.send(t, load, 4, id, path("work"), path("three"), path("one"))
+	p.until(t, `"id":4`)
+	prompt(p, 5, id)
+	p.end(t, p.closeInput)
+	require.NoError(t, os.RemoveAll(base))
+
+	file := filepath.Join(dir, id+".txtar")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err, p.stderr)
+	assert.NotContains(t, string(data), base)
+	v := replayFile(t.Context(), replayFlags{}, file)
+	require.NoError(t, v.unusable)
+	assert.Empty(t, v.differences)
+	assert.Empty(t, v.unverified)
+	s := recordedIn(t, file)
+	assert.Equal(t, map[string]string{
+		"/workspace-2/one.txt": "in one\n", "/workspace-3/two.txt": "in two\n", "/workspace-4/three.txt": "in three\n",
+	}, s.Before)
 }

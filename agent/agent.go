@@ -57,7 +57,7 @@ type Info struct {
 }
 
 // Store keeps the logs of sessions. Its errors wrap acp.ErrNotFound for a session that is not there, ErrLocked for one
-// that another process has, and ErrCursor for a cursor that it did not make.
+// that another process has, ErrVersion for one of a newer format, and ErrCursor for a cursor that it did not make.
 type Store interface {
 	// Create makes an empty log that only the caller may write, until it is closed.
 	Create(ctx context.Context, id acp.SessionID, cwd string, created time.Time) (Log, error)
@@ -74,8 +74,9 @@ type Store interface {
 
 // The errors of a Store, beside acp.ErrNotFound.
 var (
-	ErrLocked = errors.New("the session is in use")
-	ErrCursor = errors.New("the cursor is not one of ours")
+	ErrLocked  = errors.New("the session is in use")
+	ErrVersion = errors.New("the session was written by a newer version")
+	ErrCursor  = errors.New("the cursor is not one of ours")
 )
 
 // Log is the log of one session.

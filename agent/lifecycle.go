@@ -196,6 +196,8 @@ func leaseError(id acp.SessionID, err error) error {
 		return fmt.Errorf("there is no session %q: %w", id, acp.ErrNotFound)
 	case errors.Is(err, ErrLocked):
 		return errors.Join(&acp.Failure{Kind: "locked", Message: err.Error()}, err)
+	case errors.Is(err, ErrVersion):
+		return errors.Join(&acp.Failure{Kind: "storage", Message: "The session was written by a newer version of this program: upgrade to open it."}, err)
 	}
 	return errors.Join(&acp.Failure{Kind: "storage", Message: "The session's log cannot be opened."}, err)
 }

@@ -67,8 +67,9 @@ func Origin(kind, base string) string {
 	return kind + " " + u.Scheme + "://" + u.Host + u.Path
 }
 
-// keyLike matches what looks like a key of one of the well-known kinds, whole or shortened.
-var keyLike = regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*.…-]{4,}|\bAIza[A-Za-z0-9_-]{10,}|(?i:bearer )[A-Za-z0-9._~+/=*-]{6,}`)
+// keyLike matches what looks like a key of one of the well-known kinds, whole or shortened, also right behind an escape
+// in JSON.
+var keyLike = regexp.MustCompile(`(?:\b|\\[bfnrt])(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*.…-]{4,}|(?:\b|\\[bfnrt])AIza[A-Za-z0-9_-]{10,}|(?i:bearer )[A-Za-z0-9._~+/=*-]{6,}`)
 
 // Clean puts a provider's text into a sentence: on one line, not too long, and without the key, which some echo.
 func (p Provider) Clean(text string) string {

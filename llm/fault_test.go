@@ -120,6 +120,7 @@ func TestCleanBoundsText(t *testing.T) {
 	p := provider()
 	assert.Equal(t, strings.Repeat("é", 300)+"…", p.Clean(strings.Repeat("é", 1000)))
 	assert.Equal(t, "a *** b", p.Clean("a Bearer abcdef123456 b"))
+	assert.Equal(t, `m:"it is:***"`, p.Clean(`m:"it is:\nsk-abcdef0123456789"`), "also behind an escape of JSON")
 	p.Key = "a+b/c/d+e"
 	assert.Equal(t, "x *** y ***", p.Clean("x a+b/c/d+e y a%2Bb%2Fc%2Fd%2Be"))
 	p.Key = ""

@@ -139,8 +139,8 @@ const (
 // Checker is a Tool that can tell afterwards whether a call of it took effect.
 type Checker interface {
 	Tool
-	// Check looks what has become of a call that was running when its turn was interrupted, and changes nothing. With
-	// FoundDone comes the call's result. An error is as good as FoundUnknown. It returns soon after ctx ends.
+	// Check looks what has become of a call that was running when its turn was interrupted, and changes nothing but that
+	// it may take away what that call itself has left half done. With FoundDone comes the call's result. An error is as good as FoundUnknown. It returns soon after ctx ends.
 	Check(ctx context.Context, j Job) (Finding, Result, error)
 }
 

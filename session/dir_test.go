@@ -117,16 +117,22 @@ func TestReadOnlyFile(t *testing.T) {
 func TestNewerFormatIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, dir, []byte(`{"cartagent":2,"session":"`+testID+`"}`+"\n"))
+	put(t, dir, []byte(`{"cartagent":2,"session":"`+testID+`","cwd":"/w"}`+"\n"))
 	d := openDir(t, dir)
 	_, err := d.Lease(t.Context(), testID)
 	require.ErrorIs(t, err, ErrVersion)
 	for _, err := range d.Inputs(t.Context(), testID, 0) {
 		require.ErrorIs(t, err, ErrVersion)
 	}
-	page, err := d.List(t.Context(), Filter{})
-	require.NoError(t, err)
-	assert.Empty(t, page)
+	// It is listed nevertheless, also by its folder as far as that can be read: what is not shown would be thought lost.
+	for _, f := range []Filter{{}, {Cwd: "/w"}, {Cwd: "/w", Limit: 1}} {
+		page, err := openDir(t, dir).List(t.Context(), f)
+		require.NoError(t, err)
+		require.Len(t, page.Sessions, 1)
+		assert.Equal(t, testID, page.Sessions[0].ID)
+		assert.Equal(t, "/w", page.Sessions[0].Cwd)
+	}
+	require.NoError(t, d.Delete(t.Context(), testID))
 }
 
 func TestStoreThatCannotBeMade(t *testing.T) {

@@ -168,7 +168,14 @@ func (l *dirLog) repair() error {
 
 // write adds bytes at the end of the file. After an error it takes back what had been written of them.
 func (l *dirLog) write(b []byte) error {
-	if _, err := l.f.Write(b); err != nil {
+	n, err := l.f.Write(b)
+	if n > 0 {
+		if lost := l.landed(l.size + int64(n)); lost != nil {
+			l.broken = lost // and nothing is cut off: what is at the end may be another's
+			return lost
+		}
+	}
+	if err != nil {
 		err = storage("appending to session "+l.info.ID, err)
 		l.torn, l.end = true, -1
 		if cut := l.f.Truncate(l.size); cut == nil {

@@ -34,6 +34,7 @@
 //	records glued together on one line     | records, a warning      | left alone
 //	a record of unknown kind               | loop.Unknown            | left alone
 //	a hash or a number that does not fit   | a record, a warning     | left alone
+//	records of a writer that had lost it   | not there, a warning    | left alone
 //	a line longer than 256 MiB             | not there, a warning    | left alone
 //	a blob that is gone or damaged         | a text, a warning       | written anew if it comes again
 //
@@ -45,7 +46,10 @@
 // the headers of its logs. Reading checks that a record is one; whether the hashes fit is checked by Lease.
 //
 // A lease is a lock on the log and a token in ID.lock, held against it at each append (see fence.go): who has lost the
-// lease gets ErrLost. A database on another machine does the same with what it has: Lease adds one to a session's epoch,
+// lease gets ErrLost. The epoch in the log is its length and its chain: an append counts only where it begins at the end
+// that its holder knew, which the holder checks when it has written and before anybody acts on it, and a reader leaves out
+// what follows from a record that another one has followed (fork.go). A record of its own for the epoch would say no more:
+// it could come between a check and a write as well, and a lease that only reads would have to write. A database on another machine does the same with what it has: Lease adds one to a session's epoch,
 // unless its holder has renewed a deadline; Append inserts rows of (session, n) where the epoch is still its own, in one
 // transaction, so that a stale holder inserts nothing and two of the same n cannot be; Sync has nothing left to do.
 package session

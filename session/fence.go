@@ -99,6 +99,21 @@ func (l *dirLog) held() error {
 	return nil
 }
 
+// landed says whether what was just written ends there, and so begins where the log ended: ErrLost where another writer
+// came first. Each append goes to the end of the file as it is at that moment, so of two that meet one is first for both.
+// Who came second has told nobody yet; readers leave its record out, unless what came before is left out as well: then it
+// is as if the process had ended right behind the write.
+func (l *dirLog) landed(end int64) error {
+	at, err := writtenTo(l.f)
+	if err != nil {
+		return storage("appending to session "+l.info.ID, err)
+	}
+	if at >= 0 && at != end {
+		return fmt.Errorf("session %s: %w: somebody else has written to its file at the same time; load it again", l.info.ID, ErrLost)
+	}
+	return nil
+}
+
 // release takes the note away, unless it is another's by now.
 func (l *dirLog) release() {
 	if l.note == nil {

@@ -184,8 +184,9 @@ func (d *Dir) origins(ctx context.Context, cwd string) ([]Info, error) {
 			whole := false
 			info, whole, err = d.describe(id)
 			switch {
-			case errors.Is(err, ErrNotFound), errors.Is(err, ErrVersion):
-				continue // deleted meanwhile, no file, or not ours to read
+			case errors.Is(err, ErrNotFound):
+				continue // deleted meanwhile, or no file
+			case errors.Is(err, ErrVersion): // it is there all the same; who opens it is told
 			case err != nil:
 				return nil, err
 			case whole:
@@ -258,8 +259,6 @@ func (d *Dir) describe(id string) (info Info, whole bool, err error) {
 		return info, false, storage("reading session "+id, err)
 	}
 	s := scanner{id: id, info: info}
-	if _, err := s.header(line); err != nil {
-		return info, false, err
-	}
-	return s.info, s.headed, nil
+	_, err = s.header(line)
+	return s.info, s.headed && err == nil, err
 }

@@ -40,6 +40,7 @@ type scanner struct {
 	last     chain
 	rec      record // of the last line that was quick
 	unknown  bool   // what the next record's hash should follow from was lost
+	forks    forks
 	line     int
 	off      int64 // where the current line begins
 	keep     int64 // where the last thing worth keeping ends
@@ -66,7 +67,9 @@ var recordStart = regexp.MustCompile(`\{"n":[0-9]+,"at":"`)
 const maxLine = 256 << 20
 
 func newScanner(id string, r io.Reader) *scanner {
-	return &scanner{br: bufio.NewReaderSize(r, readSize), id: id, info: Info{ID: id}, limit: maxLine}
+	s := &scanner{br: bufio.NewReaderSize(r, readSize), id: id, info: Info{ID: id}, limit: maxLine}
+	s.forks.file, _ = r.(io.ReaderAt)
+	return s
 }
 
 func (s *scanner) warn(format string, args ...any) {
@@ -218,10 +221,6 @@ func (s *scanner) header(line []byte) (int, error) {
 		s.warn("the header is damaged or missing; the session's folder is not known")
 		return 0, nil //nolint:nilerr // a damaged header is a warning, the records behind it are read
 	}
-	if h.Version > format {
-		return 0, fmt.Errorf("session %s has format %d, this version reads up to %d: %w; upgrade to open it",
-			s.id, h.Version, format, ErrVersion)
-	}
 	n := int(d.InputOffset())
 	text := line
 	if len(bytes.TrimSpace(line[n:])) > 0 {
@@ -241,6 +240,10 @@ func (s *scanner) header(line []byte) (int, error) {
 	}
 	if h.Session != s.id {
 		s.warn("the header names another session, %.60q", h.Session)
+	}
+	if h.Version > format {
+		return 0, fmt.Errorf("session %s has format %d, this version reads up to %d: %w; upgrade to open it",
+			s.id, h.Version, format, ErrVersion)
 	}
 	return n, nil
 }
@@ -331,6 +334,10 @@ func (s *scanner) hand(r *record, in loop.Input) {
 
 // follow checks how a record follows the one before, and moves on to it. It takes nothing twice.
 func (s *scanner) follow(r *record) bool {
+	if s.stale(r) {
+		s.warn("record %d is there from two writers; this one had lost the session, and is left out", r.N)
+		return false
+	}
 	next := r.N == s.last.n+1
 	fits := next && !s.verify || r.fits(s.last.hash)
 	switch {

@@ -4,6 +4,7 @@ package session
 
 import (
 	"errors"
+	"io"
 	"os"
 	"syscall"
 
@@ -43,6 +44,9 @@ func flock(f *os.File, how int) error {
 
 // syncFolder returns when the names in an open folder are on the disk.
 func syncFolder(dir *os.File) error { return dir.Sync() }
+
+// writtenTo is where the last write to a file that is open for appending has ended.
+func writtenTo(f *os.File) (int64, error) { return f.Seek(0, io.SeekCurrent) }
 
 // unlinked says whether an open file has no name any more.
 func unlinked(fi os.FileInfo) bool {

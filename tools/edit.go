@@ -50,7 +50,7 @@ func (k *kit) previewEdit(ctx context.Context, in editArgs) (loop.Preview, error
 }
 
 func (k *kit) runEdit(ctx context.Context, in editArgs, j loop.Job, _ func(loop.Block)) (loop.Result, error) {
-	return k.change(ctx, in.Path, j.Preview, func(d document) (string, string, error) {
+	return k.change(ctx, in.Path, j, func(d document) (string, string, error) {
 		after, line, err := k.edited(d, in)
 		said := fmt.Sprintf("Edited %s (%s, from line %d on).", k.shown(d.place), count(len(in.Edits), "edit"), line)
 		return after, said, err
@@ -60,7 +60,7 @@ func (k *kit) runEdit(ctx context.Context, in editArgs, j loop.Job, _ func(loop.
 func (k *kit) checkEdit(ctx context.Context, in editArgs, j loop.Job) (loop.Finding, loop.Result, error) {
 	for _, b := range j.Preview.Display {
 		if diff, ok := b.(loop.Diff); ok {
-			return k.landed(ctx, in.Path, j.Preview, diff.New)
+			return k.landed(ctx, in.Path, j, diff.New)
 		}
 	}
 	return loop.FoundUnknown, loop.Result{}, nil

@@ -91,13 +91,35 @@ func (w *Workspace) WriteFile(_ context.Context, name string, data []byte) error
 	if err != nil {
 		return err
 	}
-	if err := p.replace(data); err != nil {
+	if err := p.replace(data, w.locks.temp(p.real())); err != nil {
 		return fmt.Errorf("writing %s: %w", name, plain(err))
 	}
 	return nil
 }
 
-func (p place) replace(data []byte) (err error) {
+// tempName is how a file is named until it is whole. With the key of a call it is the same whenever that call is run, and
+// no other call's: so what a crash in its middle leaves can be found, and taken away, by itself alone.
+func tempName(key string) string {
+	const begin = ".cartagent-"
+	if key == "" {
+		return begin + rand.Text()
+	}
+	return begin + sumOf([]byte(key))[:32]
+}
+
+// tidy takes away what a call of that key has left half done beside its file. Only who goes on with that call may do so.
+func (p place) tidy(key string) {
+	if key == "" {
+		return
+	}
+	temp := filepath.Join(filepath.Dir(p.rel), tempName(key))
+	if info, err := p.root.dir.Lstat(temp); err == nil && info.Mode().IsRegular() {
+		_ = p.root.dir.Remove(temp) // what cannot be removed does no harm
+	}
+}
+
+// replace puts data in the file's place. Until it is whole it has the name temp, in the same folder.
+func (p place) replace(data []byte, temp string) (err error) {
 	dir := p.root.dir
 	if p.info != nil {
 		if !p.info.Mode().IsRegular() {
@@ -116,7 +138,7 @@ func (p place) replace(data []byte) (err error) {
 			return err
 		}
 	}
-	temp := filepath.Join(filepath.Dir(p.rel), ".cartagent-"+rand.Text())
+	temp = filepath.Join(filepath.Dir(p.rel), temp)
 	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err

@@ -8,7 +8,9 @@ import (
 
 // landed says whether a file became what was to be written. A file is written at once or not at all: as it was shown, it
 // is untouched; with another content than those two, somebody else has changed it, before or after.
-func (k *kit) landed(ctx context.Context, name string, shown loop.Preview, wanted string) (loop.Finding, loop.Result, error) {
+// What it has left beside the file is taken away.
+func (k *kit) landed(ctx context.Context, name string, j loop.Job, wanted string) (loop.Finding, loop.Result, error) {
+	shown := j.Preview
 	p, err := k.ws.locate(name)
 	if err != nil {
 		return loop.FoundUnknown, loop.Result{}, err
@@ -21,6 +23,7 @@ func (k *kit) landed(ctx context.Context, name string, shown loop.Preview, wante
 	if err := sameTarget(name, d.place, shown); err != nil {
 		return loop.FoundUnknown, loop.Result{}, err
 	}
+	d.place.tidy(j.Key)
 	switch {
 	case d.found && d.sum == sumOf([]byte(wanted)):
 		k.seen.saw(d.place, d.sum)

@@ -252,6 +252,33 @@ type locks struct {
 type lock struct {
 	mu    sync.Mutex
 	users int
+	key   string // of the call that holds it
+}
+
+// lockFor is lock for a call, by its idempotency key: until the file is free again it is written in that call's name.
+func (l *locks) lockFor(file, key string) (unlock func()) {
+	free := l.lock(file)
+	l.name(file, key)
+	return func() {
+		l.name(file, "")
+		free()
+	}
+}
+
+func (l *locks) name(file, key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[file].key = key
+}
+
+// temp is the name for a file until it is whole.
+func (l *locks) temp(file string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k := l.held[file]; k != nil {
+		return tempName(k.key)
+	}
+	return tempName("")
 }
 
 // lock waits for the file and returns what gives it free again.

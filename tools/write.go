@@ -54,7 +54,7 @@ func (k *kit) changePreview(verb string, d document, after string) loop.Preview 
 }
 
 func (k *kit) runWrite(ctx context.Context, in writeArgs, j loop.Job, _ func(loop.Block)) (loop.Result, error) {
-	return k.change(ctx, in.Path, j.Preview, func(d document) (string, string, error) {
+	return k.change(ctx, in.Path, j, func(d document) (string, string, error) {
 		lines := count(lineCount(in.Content), "line")
 		if d.found {
 			return in.Content, fmt.Sprintf("Replaced %s (%s).", k.shown(d.place), lines), nil
@@ -64,19 +64,20 @@ func (k *kit) runWrite(ctx context.Context, in writeArgs, j loop.Job, _ func(loo
 }
 
 func (k *kit) checkWrite(ctx context.Context, in writeArgs, j loop.Job) (loop.Finding, loop.Result, error) {
-	return k.landed(ctx, in.Path, j.Preview, in.Content)
+	return k.landed(ctx, in.Path, j, in.Content)
 }
 
 // change is what write and edit have in common: under the file's lock it reads the file, refuses if that is not what
 // was shown, and writes what next makes of it. Next also says what the model is told.
 func (k *kit) change(
-	ctx context.Context, name string, shown loop.Preview, next func(document) (after, said string, err error),
+	ctx context.Context, name string, j loop.Job, next func(document) (after, said string, err error),
 ) (loop.Result, error) {
+	shown := j.Preview
 	p, err := k.ws.locate(name)
 	if err != nil {
 		return loop.Result{}, err
 	}
-	defer k.ws.locks.lock(p.real())()
+	defer k.ws.locks.lockFor(p.real(), j.Key)()
 	d, err := k.document(ctx, name)
 	if err != nil {
 		return loop.Result{}, err

@@ -207,6 +207,8 @@ func (w *world) repeated() error {
 	content, _ := os.ReadFile(filepath.Join(w.dir, "out.txt"))
 	check("out.txt", string(content), "second\n")
 	check("writes of out.txt", w.writes("out.txt"), 2)
+	left, _ := filepath.Glob(filepath.Join(w.dir, ".cartagent-*"))
+	check("halves of files", len(left), 0)
 	runs, _ := os.ReadFile(filepath.Join(w.dir, "runs.log"))
 	check("runs.log", string(runs), "ran\n")
 	db, err := sql.Open("sqlite", w.orders)

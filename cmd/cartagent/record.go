@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,9 +43,14 @@ type recording struct {
 type recorded struct {
 	id       acp.SessionID
 	cwd      string
+	root     string // of the recorded folder; empty for none
 	names    *transcript.Names
 	recorder *transcript.Recorder
+	more     []folderOnPaper // the additional folders that are not in root, in the order in which they came
 }
+
+// folderOnPaper is a folder with its name in a recording.
+type folderOnPaper struct{ dir, paper string }
 
 // record has the sessions of a program recorded. failed hears why a file could not be written.
 func (p *program) record(path func(acp.SessionID) string, failed func(error)) *recording {
@@ -129,12 +135,10 @@ func (r *recording) begin(id acp.SessionID, cwd string) *recorded {
 		r.folders(s, root)
 	}
 	m.Cwd = s.names.CountText(cwd)
+	s.root = root
 	s.recorder = transcript.NewRecorder(s.names, root, m)
-	if r.whole {
-		if err := s.recorder.ReadsAll(); err != nil {
-			s.recorder.Missing("the workspace: " + err.Error())
-		}
-	}
+	r.readAll(s, transcript.Workspace)
+	r.work(s, r.lines.more(string(id)))
 	s.recorder.Lines(r.lines.begin(string(id))...)
 	r.open[id] = s
 	return s
@@ -149,8 +153,41 @@ func (r *recording) folders(s *recorded, root string) {
 	if dir, err := filepath.Abs(r.p.cfg.dir); err == nil && r.p.cfg.dir != "" {
 		s.names.Folder(dir, configFolder)
 	}
-	for i, dir := range r.lines.more(string(s.id)) {
-		s.names.Folder(filepath.Clean(dir), fmt.Sprintf("%s-%d", transcript.Workspace, i+2))
+}
+
+// work adds the additional folders that a session works in. What is in the recorded folder has its name there. The
+// caller holds mu.
+func (r *recording) work(s *recorded, dirs []string) {
+	for _, dir := range dirs {
+		dir = filepath.Clean(dir)
+		if _, inside := beneathRoot(s.root, dir); inside && s.root != "" {
+			continue
+		}
+		if slices.ContainsFunc(s.more, func(f folderOnPaper) bool { return f.dir == dir }) {
+			continue
+		}
+		if dir == filepath.Dir(dir) {
+			s.recorder.Missing("an additional folder is the top of the file system, and its files are not recorded")
+			continue
+		}
+		f := folderOnPaper{dir, fmt.Sprintf("%s-%d", transcript.Workspace, len(s.more)+2)}
+		s.more = append(s.more, f)
+		s.names.Folder(dir, f.paper)
+		if actual := realPath(dir); actual != dir {
+			s.names.Folder(actual, f.paper)
+		}
+		s.recorder.Folder(f.paper, dir)
+		r.readAll(s, f.paper)
+	}
+}
+
+// readAll has all files of a folder recorded, where they are to be.
+func (r *recording) readAll(s *recorded, folder string) {
+	if !r.whole {
+		return
+	}
+	if err := s.recorder.ReadsAll(folder); err != nil {
+		s.recorder.Missing(folder + ": " + err.Error())
 	}
 }
 
@@ -256,6 +293,9 @@ func (r *recording) line(line []byte, in bool) func() {
 	got := r.lines.take(line, in)
 	r.secrets.Add(got.secrets...)
 	s := r.open[acp.SessionID(got.session)]
+	if s != nil {
+		r.work(s, got.more)
+	}
 	r.mu.Unlock()
 	if s == nil {
 		return nothing

@@ -25,6 +25,10 @@ func (r *recording) watch(s agent.Setup, out *outside, err error) (*outside, err
 		return out, err
 	}
 	rec := session.recorder
+	r.mu.Lock()
+	r.work(session, s.Roots[1:])
+	more := slices.Clone(session.more)
+	r.mu.Unlock()
 	opening := transcript.Opening{Model: s.Model}
 	if err != nil {
 		opening.Failure = &loop.Failure{Kind: loop.FailInternal, Message: err.Error()}
@@ -60,7 +64,7 @@ func (r *recording) watch(s agent.Setup, out *outside, err error) (*outside, err
 	seen.own = func(all []loop.Tool) []loop.Tool {
 		all = slices.Clone(out.own(all))
 		for i, t := range all {
-			source := toolSource(t.Spec().Name, s.Roots[0])
+			source := toolSource(t.Spec().Name, s.Roots[0], more)
 			source.Prepare = out.prepare
 			all[i] = rec.Tool(t, source)
 		}
@@ -242,8 +246,25 @@ func realPath(at string) string {
 	return at
 }
 
+// onPaper is the name in a recording of what is at a path: in the deepest of the folders that hold it, as tools see it.
+func onPaper(root, abs string, more []folderOnPaper) string {
+	out, depth := "../"+filepath.Base(abs), -1 // which is no name in the workspace
+	if rel, ok := beneathRoot(root, abs); ok {
+		out, depth = rel, len(root)
+	}
+	for _, f := range more {
+		if rel, ok := beneathRoot(f.dir, abs); ok && len(f.dir) > depth {
+			out, depth = f.paper, len(f.dir)
+			if rel != "." {
+				out += "/" + rel
+			}
+		}
+	}
+	return out
+}
+
 // toolSource says what a tool of our own looks at.
-func toolSource(tool, cwd string) transcript.Source {
+func toolSource(tool, cwd string, more []folderOnPaper) transcript.Source {
 	root, _ := repository(cwd)
 	type arguments struct {
 		Path *string `json:"path"`
@@ -260,11 +281,7 @@ func toolSource(tool, cwd string) transcript.Source {
 			}
 		}
 		abs = filepath.Clean(abs)
-		rel, ok = beneathRoot(root, abs)
-		if !ok {
-			rel = "../" + filepath.Base(abs) // which is no name in the workspace
-		}
-		return abs, rel, true
+		return abs, onPaper(root, abs, more), true
 	}
 	switch tool {
 	case "read", "write", "edit", "patch":

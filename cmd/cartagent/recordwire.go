@@ -33,6 +33,7 @@ type sorted struct {
 	lines   []transcript.Message // to be recorded now
 	settled bool                 // with it all requests of the session are answered
 	secrets []string             // values in it that are secrets
+	more    []string             // additional folders that it names
 }
 
 func newDemux() demux {
@@ -112,7 +113,7 @@ func (d *demux) take(line []byte, in bool) sorted {
 	case l.Params.RequestID != nil:
 		out.session = d.ours[string(l.Params.RequestID)]
 	default:
-		out.session = l.Params.Session
+		out.session, out.more = l.Params.Session, l.Params.More
 		d.asks(l, in)
 	}
 	d.add(&out, m)
@@ -150,6 +151,10 @@ func (d *demux) answer(l wireLine, m transcript.Message) sorted {
 		out := sorted{session: l.Result.Session}
 		if out.session == "" {
 			return out // it was refused
+		}
+		var l wireLine
+		if json.Unmarshal(asked.In, &l) == nil {
+			out.more = l.Params.More
 		}
 		d.add(&out, asked)
 		d.add(&out, m)

@@ -201,7 +201,7 @@ func playHere(ctx context.Context, s *transcript.Scenario, again *taking) (r *tr
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
-	if r, err = transcript.NewReplay(s, st.names, st.work); err != nil {
+	if r, err = transcript.NewReplay(s, st.names, st.where); err != nil {
 		return nil, err
 	}
 	p, err := st.replayed(ctx, s, r)
@@ -246,7 +246,7 @@ func playHere(ctx context.Context, s *transcript.Scenario, again *taking) (r *tr
 	}
 	if again != nil {
 		if again.scenario != nil {
-			again.scenario.After, err = transcript.ReadFiles(st.work)
+			again.scenario.After, err = st.where.Read()
 		}
 		return r, err
 	}

@@ -155,6 +155,9 @@ func verifyFile(ctx context.Context, path string, heads ...int) (session.Report,
 // titleOf is a stored session's title, from its first prompt that has one.
 func titleOf(ctx context.Context, dir *session.Dir, id string) string {
 	for in, err := range dir.Inputs(ctx, id, 0) {
+		if errors.Is(err, session.ErrVersion) {
+			return "(written by a newer version)"
+		}
 		if err != nil {
 			return ""
 		}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -66,7 +67,7 @@ func writePage(w io.Writer, v *sessionView) error {
 	}
 	p.put(markup(`
 </main>
-<footer>Written by cartagent. Times of day are UTC. In the bars tools are green or red, and waiting for an answer is yellow.</footer>
+<footer>Written by cartagent. Times of day are UTC. In the bars the model is blue, tools are green or red, and waiting for an answer is yellow.</footer>
 </body>
 </html>
 `))
@@ -122,7 +123,7 @@ func (p page) turn(t *turnView) {
 	}
 	p.put(markup(` · <time datetime="`), wireTime(t.Began), markup(`">`), t.Began.UTC().Format("15:04:05"), markup("</time></h2>"))
 	if spans := pageSpans(t); len(spans) > 0 {
-		p.put(markup("\n<div class=\"bar\" role=\"img\" aria-label=\"when the tools ran\">"))
+		p.put(markup("\n<div class=\"bar\" role=\"img\" aria-label=\"when the model and the tools were at work\">"))
 		for _, s := range spans {
 			p.put(markup(`<i class="`), s.Class, markup(`" style="left:`), s.Left, markup(`%;width:`), s.Width, markup(`%" title="`), s.Text, markup(`"></i>`))
 		}
@@ -158,10 +159,10 @@ func (p page) item(i *itemView) {
 		p.put(markup("</div>"))
 	case itemAgent:
 		p.put(markup("\n"))
-		p.said(i.Text)
+		p.told(i.Text)
 	case itemThought:
 		p.put(markup("\n<details class=\"thought\"><summary>thinking, "), size(len(i.Text)), markup("</summary>"))
-		p.said(i.Text)
+		p.told(i.Text)
 		p.put(markup("</details>"))
 	case itemTool:
 		if i.Tool != nil {
@@ -184,10 +185,15 @@ func (p page) tool(t *toolView) {
 	if len(t.Shown) > 0 || t.Failed {
 		p.put(markup(" open"))
 	}
+	title, args := titled(t.Title)
 	p.put(
 		markup(">\n<summary><span class=\"mark "), t.Status(), markup(`" aria-label="`), t.Status(), markup(`">`), mark,
-		markup(`</span><span class="name">`), t.Title, markup(`</span><span class="meta">`), t.Name,
+		markup(`</span><span class="name">`), title,
 	)
+	if args != "" {
+		p.put(markup(" <code>"), args, markup("</code>"))
+	}
+	p.put(markup(`</span><span class="meta">`), t.Name)
 	p.also(t.Permission())
 	if t.Took() != 0 {
 		p.put(" · ", brief(t.Took()))
@@ -208,7 +214,7 @@ func (p page) tool(t *toolView) {
 	if t.Why != "" {
 		p.put(markup("<div class=\"note\">"), t.Why, markup("</div>"))
 	}
-	if len(t.Output) > 0 {
+	if len(t.Output) > 0 && (t.Failed || !isPlan(t.Shown)) { // a plan that is shown says that it was updated
 		p.put(markup("<div class=\"label\">result</div>"))
 		for _, b := range t.Output {
 			p.shown(b)
@@ -217,15 +223,16 @@ func (p page) tool(t *toolView) {
 	p.put(markup("\n</div>\n</details>"))
 }
 
-// said is what somebody wrote: code between fences, and words.
-func (p page) said(text string) {
-	for _, part := range prose(text) {
-		if part.Code {
-			p.put(markup("<pre>"), part.Text, markup("</pre>"))
-			continue
-		}
-		p.put(markup("<div class=\"said\">"), part.Text, markup("</div>"))
+// titled tells a title from the arguments that it ends in, where it does.
+func titled(title string) (words, args string) {
+	if i := strings.Index(title, " {"); i > 0 && json.Valid([]byte(title[i+1:])) {
+		return title[:i], title[i+1:]
 	}
+	return title, ""
+}
+
+func isPlan(blocks loop.Blocks) bool {
+	return slices.ContainsFunc(blocks, func(b loop.Block) bool { _, is := b.(loop.Plan); return is })
 }
 
 // shown is a block: a diff, a picture, or its words.
@@ -245,6 +252,21 @@ func (p page) shown(b loop.Block) {
 		p.put(markup("</pre>"))
 		return
 	}
+	if plan, ok := b.(loop.Plan); ok {
+		p.put(markup("\n<ul class=\"plan\">"))
+		for _, e := range plan.Entries {
+			state, mark := "pending", "○"
+			switch e.Status {
+			case "completed":
+				state, mark = "done", "✓"
+			case "in_progress":
+				state, mark = "now", "▸"
+			}
+			p.put(markup("<li class=\""), state, markup("\"><span class=\"mark\" aria-label=\""), state, markup("\">"), mark, markup("</span> "), e.Content, markup("</li>"))
+		}
+		p.put(markup("</ul>"))
+		return
+	}
 	if address := picture(b); address != "" {
 		p.put(markup(`<img src="`), address, markup(`" alt="an image">`))
 		return
@@ -252,35 +274,6 @@ func (p page) shown(b loop.Block) {
 	if text := blockText(b); text != "" {
 		p.put(markup("<pre>"), text, markup("</pre>"))
 	}
-}
-
-// passage is a part of a text: words, or code between fences.
-type passage struct {
-	Code bool
-	Text string
-}
-
-// prose tells the code of a Markdown text from its words.
-func prose(text string) []passage {
-	var out []passage
-	code := false
-	var part []string
-	flush := func() {
-		if s := strings.Trim(strings.Join(part, "\n"), "\n"); s != "" {
-			out = append(out, passage{code, s})
-		}
-		part = nil
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			flush()
-			code = !code
-			continue
-		}
-		part = append(part, line)
-	}
-	flush()
-	return out
 }
 
 // pageDiff is a diff as the page shows it.
@@ -326,7 +319,7 @@ type pageSpan struct {
 	Class, Text string
 }
 
-// pageSpans are the waits for the person and the runs of the tools of a turn.
+// pageSpans are the requests to the model, the waits for the person and the runs of the tools of a turn.
 func pageSpans(t *turnView) []pageSpan {
 	whole := t.Took()
 	if whole <= 0 {
@@ -341,6 +334,9 @@ func pageSpans(t *turnView) []pageSpan {
 		left := 100 * float64(from.Sub(t.Began)) / float64(whole)
 		width := 100 * float64(to.Sub(from)) / float64(whole)
 		out = append(out, pageSpan{min(max(left, 0), 100-least), max(min(width, 100-left), least), class, text + ", " + brief(to.Sub(from))})
+	}
+	for _, s := range t.Model {
+		add(s.From, s.To, "model", "the model")
 	}
 	for _, i := range t.Items {
 		if i.Tool == nil {

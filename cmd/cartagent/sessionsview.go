@@ -32,7 +32,11 @@ type turnView struct {
 	Stop       loop.StopReason
 	Usage      loop.Usage
 	Requests   int
+	Model      []spanView // when the model was asked and at work
 }
+
+// spanView is a time from one moment to another.
+type spanView struct{ From, To time.Time }
 
 // The kinds of item.
 const (
@@ -93,6 +97,7 @@ type viewer struct {
 	turn  *turnView
 	calls map[string]*toolView
 	at    time.Time
+	asked time.Time // when the model was asked that has not answered yet
 }
 
 func viewOf(info session.Info, records []session.Record, problems []session.Problem) *sessionView {
@@ -108,6 +113,7 @@ func viewOf(info session.Info, records []session.Record, problems []session.Prob
 
 func (v *viewer) input(r session.Record) {
 	v.before(r.Input)
+	v.answered(r.Input)
 	var effects []loop.Effect
 	v.state, effects = loop.Step(v.state, r.Input)
 	for _, e := range effects {
@@ -165,6 +171,19 @@ func (v *viewer) before(in loop.Input) {
 	case loop.Revoked:
 		v.item(itemNote).Text = fmt.Sprintf("rule %d was revoked", in.Rule+1)
 	default: // the effects say it
+	}
+}
+
+// answered ends the request to the model that is under way.
+func (v *viewer) answered(in loop.Input) {
+	switch in.(type) {
+	case loop.Replied, loop.ModelFailed, loop.Cancelled, loop.Interrupted:
+		if !v.asked.IsZero() {
+			t := v.now()
+			t.Model = append(t.Model, spanView{v.asked, v.at})
+		}
+		v.asked = time.Time{}
+	default: // it goes on
 	}
 }
 
@@ -227,7 +246,9 @@ func (v *viewer) effect(e loop.Effect) {
 		v.now().Stop = e.Reason
 	case loop.FailTurn:
 		v.item(itemFault).Text = e.Failure.Message
-	case loop.AskModel, loop.PreviewCall, loop.CheckCall, loop.Intend, loop.RunTool, loop.AskForm:
+	case loop.AskModel:
+		v.asked = v.at
+	case loop.PreviewCall, loop.CheckCall, loop.Intend, loop.RunTool, loop.AskForm:
 	}
 }
 

@@ -117,6 +117,41 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestPageReadsWell: the Markdown of a model's lines, plans as lists, arguments apart from titles, and when the model was
+// at work. A person's words stay as they are, and nothing gets in that is not escaped.
+func TestPageReadsWell(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	plan := loop.Plan{Entries: []loop.PlanEntry{{Content: "read <it>", Status: "completed"}, {Content: "fix", Status: "in_progress"}, {Content: "test", Status: "pending"}}}
+	text := func(s string) loop.Blocks { return loop.Blocks{loop.Text{Text: s}} }
+	inputs := []loop.Input{
+		loop.Configured{Specs: []loop.Spec{{Name: "t", Default: loop.Allow}}},
+		loop.Prompted{Content: text("**as** `it` is")},
+		loop.Streamed{Kind: loop.ChunkText, Text: "# Head `c` #1\n- a **b<i>** `x**y<` 2 ** 3 ` 4\n  * in ``\n#not\n*this* ** no**"},
+		loop.Replied{Message: loop.Message{Role: loop.RoleAssistant, Calls: []loop.Call{loop.NewCall("", "t", `{"a":"<b>"}`)}}},
+		loop.Previewed{CallID: "call_1_1", Preview: loop.Preview{Title: `shop: Do it {"a":"<b>"}`, Display: loop.Blocks{plan}}},
+		loop.Intended{CallID: "call_1_1"},
+		loop.Finished{Result: loop.Result{CallID: "call_1_1", Content: text("Plan updated.")}},
+		loop.Replied{Message: loop.Message{Role: loop.RoleAssistant, Content: text("Done.")}, Stop: loop.StopEndTurn},
+	}
+	var records []session.Record
+	for i, in := range inputs {
+		records = append(records, session.Record{N: i + 1, At: at.Add(time.Duration(i) * time.Second), Input: in})
+	}
+	var b bytes.Buffer
+	require.NoError(t, writePage(&b, viewOf(session.Info{ID: "sess_x"}, records, nil)))
+	for _, want := range []string{
+		`<div class="said">**as** ` + "`it`" + ` is</div>`,
+		`<b class="head">Head <code>c</code> #1</b>` + "\n• a <b>b&lt;i&gt;</b> <code>x**y&lt;</code> 2 ** 3 ` 4\n  • in ``\n#not\n*this* ** no**</div>",
+		`<span class="name">shop: Do it <code>{&#34;a&#34;:&#34;&lt;b&gt;&#34;}</code></span>`,
+		`<li class="done"><span class="mark" aria-label="done">✓</span> read &lt;it&gt;</li><li class="now">`,
+		`<i class="model" style="left:0.00%;width:33.33%" title="the model, 2.0 s">`, `<i class="model" style="left:83.33%;width:16.67%" title="the model, 1.0 s">`,
+	} {
+		assert.Contains(t, b.String(), want)
+	}
+	assert.NotContains(t, b.String(), "Plan updated.")
+}
+
 func TestDiffLines(t *testing.T) {
 	t.Parallel()
 	flat := func(d loop.Diff) string {

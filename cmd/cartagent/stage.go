@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 type stage struct {
 	base, work string
 	names      *transcript.Names
+	where      transcript.Folders
 }
 
 var moreFolders = regexp.MustCompile(regexp.QuoteMeta(transcript.Workspace) + `-[0-9]+\b`)
@@ -46,6 +48,7 @@ func newStage(s *transcript.Scenario, names func(work string) *transcript.Names)
 	config := filepath.Join(st.base, "conf")
 	st.names.Folder(config, configFolder)
 	folders := []string{st.work, config}
+	st.where = transcript.Folders{transcript.Workspace: st.work}
 	if s.Manifest.Git {
 		folders = append(folders, filepath.Join(st.work, ".git"))
 	}
@@ -55,16 +58,35 @@ func newStage(s *transcript.Scenario, names func(work string) *transcript.Names)
 	for _, m := range s.Wire {
 		for _, paper := range moreFolders.FindAllString(string(m.In), -1) {
 			more := filepath.Join(st.base, filepath.Base(paper))
-			st.names.Folder(more, paper)
-			folders = append(folders, more)
+			if st.where[paper] == "" {
+				st.names.Folder(more, paper)
+				st.where[paper] = more
+				folders = append(folders, more)
+			}
 		}
+		folders = append(folders, st.inside(m.In)...)
 	}
 	for _, f := range folders {
 		if err := os.MkdirAll(f, 0o755); err != nil {
 			return st, err
 		}
 	}
-	return st, errors.Join(transcript.WriteFiles(st.work, s.Before), transcript.WriteFiles(config, s.Config))
+	return st, errors.Join(st.where.Write(s.Before), transcript.WriteFiles(config, s.Config))
+}
+
+// inside are the additional folders in the workspace that a line of the client's names. They must be there.
+func (st *stage) inside(line json.RawMessage) []string {
+	var l wireLine
+	if json.Unmarshal(line, &l) != nil {
+		return nil
+	}
+	var out []string
+	for _, paper := range l.Params.More {
+		if rel, ok := strings.CutPrefix(paper, transcript.Workspace+"/"); ok && filepath.IsLocal(rel) {
+			out = append(out, filepath.Join(st.work, rel))
+		}
+	}
+	return out
 }
 
 func (st *stage) close() error { return os.RemoveAll(st.base) }

@@ -92,6 +92,8 @@ func translated(err error) error {
 		return fmt.Errorf("%w: %w", acp.ErrNotFound, err)
 	case errors.As(err, &locked):
 		return fmt.Errorf("%w: process %d on %s has it", agent.ErrLocked, locked.PID, locked.Host)
+	case errors.Is(err, session.ErrVersion):
+		return fmt.Errorf("%w: %w", agent.ErrVersion, err)
 	case errors.Is(err, session.ErrCursor):
 		return fmt.Errorf("%w: %w", agent.ErrCursor, err)
 	}

@@ -22,7 +22,7 @@ const (
 // files is what a replay's workspace would hold: the files that were seen, as they were seen. It tells what must be
 // laid out before each call, so that the call sees the same in a replay.
 type files struct {
-	root  *os.Root            // nil: none are recorded
+	roots map[string]*os.Root // by their names on paper
 	first map[string]string   // as they were when the session began
 	now   map[string]*Content // nil: not there
 	trees []string            // folders of which everything is known
@@ -30,22 +30,27 @@ type files struct {
 }
 
 func newFiles(folder string) *files {
-	f := &files{first: map[string]string{}, now: map[string]*Content{}}
-	if folder == "" {
-		return f
-	}
-	if root, err := os.OpenRoot(folder); err == nil {
-		f.root = root
+	f := &files{roots: map[string]*os.Root{}, first: map[string]string{}, now: map[string]*Content{}}
+	if folder != "" {
+		f.add(Workspace, folder)
 	}
 	return f
 }
 
-// close gives the folder free.
-func (f *files) close() error {
-	if f.root == nil {
-		return nil
+// add adds a folder.
+func (f *files) add(paper, folder string) {
+	if root, err := os.OpenRoot(folder); err == nil && f.roots[paper] == nil {
+		f.roots[paper] = root
 	}
-	return f.root.Close()
+}
+
+// close gives the folders free.
+func (f *files) close() error {
+	var errs []error
+	for _, root := range f.roots {
+		errs = append(errs, root.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // errTooMuch says why something is not recorded.
@@ -58,13 +63,15 @@ var secretive = regexp.MustCompile(`(?i)(^|/)(\.env(\..*)?|\.netrc|\.npmrc|\.pyp
 
 // read is a file as it is now; nil where there is none.
 func (f *files) read(name string) (*Content, error) {
-	if f.root == nil {
+	folder, name := split(name)
+	root := f.roots[folder]
+	if root == nil {
 		return nil, errTooMuch("the workspace is not recorded")
 	}
 	if !Nameable(name) {
 		return nil, errTooMuch("it is outside of the recorded folder, or has a name that cannot be recorded")
 	}
-	info, err := f.root.Stat(filepath.FromSlash(name))
+	info, err := root.Stat(filepath.FromSlash(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil //nolint:nilnil // that it is not there is no error
@@ -77,7 +84,7 @@ func (f *files) read(name string) (*Content, error) {
 	case secretive.MatchString(name):
 		return nil, errTooMuch("a file of it usually holds secrets: " + name)
 	}
-	data, err := f.root.ReadFile(filepath.FromSlash(name))
+	data, err := root.ReadFile(filepath.FromSlash(name))
 	if err != nil {
 		return nil, errTooMuch("a file of it cannot be read")
 	}
@@ -87,14 +94,16 @@ func (f *files) read(name string) (*Content, error) {
 
 // tree lists the files in a folder, itself "" at the top.
 func (f *files) tree(dir string) ([]string, error) {
-	if f.root == nil {
+	folder, dir := split(dir)
+	root := f.roots[folder]
+	if root == nil {
 		return nil, errTooMuch("the workspace is not recorded")
 	}
 	var out []string
 	size := int64(0)
 	children := map[string]int{}
 	top := path.Clean("./" + dir)
-	err := fs.WalkDir(f.root.FS(), top, func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(root.FS(), top, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return errTooMuch("a folder of it cannot be read")
@@ -110,7 +119,7 @@ func (f *files) tree(dir string) ([]string, error) {
 		if err != nil || !info.Mode().IsRegular() || !Nameable(name) {
 			return errTooMuch("there are links or special files in it")
 		}
-		out = append(out, name)
+		out = append(out, nameIn(folder, name))
 		size += info.Size()
 		if len(out) > maxTree || size > maxTreeSize {
 			return errTooMuch("the folder is too large to be recorded as a whole")
@@ -193,10 +202,11 @@ func (f *files) look(names []string) (Disk, string) {
 
 // within are the known files in a folder: one that is gone by now is no longer listed.
 func (f *files) within(dir string) []string {
+	folder, dir := split(dir)
 	prefix := path.Clean("./"+dir) + "/"
 	var out []string
 	for name := range f.now {
-		if prefix == "./" || strings.HasPrefix(name, prefix) {
+		if in, rel := split(name); in == folder && (prefix == "./" || strings.HasPrefix(rel, prefix)) {
 			out = append(out, name)
 		}
 	}

@@ -10,7 +10,8 @@
 //	kit.jsonl      the MCP servers' states, tools and prompts, and what else is not of this build
 //	inputs.jsonl   {"kind": …, "body": …}, the inputs of the session's log
 //	config/…       files of the configuration folder: AGENTS.md and skills
-//	before/…       the workspace's files at the beginning, as far as they were read
+//	before/…       the workspace's files at the beginning, as far as they were read; before-2/… those of the first
+//	               additional folder, and so on
 //	after/…        and at the end
 //
 // A request in model.jsonl leaves out what is as in the one before it: "keep" is how many messages they share. "at" says

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -61,10 +62,35 @@ func Nameable(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' })
 }
 
+// split tells a file's folder, on paper, from its name there. A file of the workspace has the name that it has in it, one
+// of an additional folder that of the folder before it, such as /workspace-2/a.txt.
+func split(name string) (folder, rel string) {
+	if rest, ok := strings.CutPrefix(name, Workspace+"-"); ok {
+		number, rel, _ := strings.Cut(rest, "/")
+		return Workspace + "-" + number, rel
+	}
+	return Workspace, name
+}
+
+// nameIn is the reverse of split.
+func nameIn(folder, rel string) string {
+	if folder == Workspace {
+		return rel
+	}
+	return folder + "/" + rel
+}
+
+// numbered are the folders of an archive that hold files of additional folders.
+var numbered = regexp.MustCompile(`^(before|after)(-[1-9][0-9]*)$`)
+
 // fileIn reads a file of an archive into one of the lists of files. It says whether the name is that of one.
 func (s *Scenario) fileIn(name string, data []byte) (bool, error) {
 	dir, rest, ok := strings.Cut(name, "/")
 	dir, isJSON := strings.CutSuffix(dir, ".json")
+	folder := Workspace
+	if m := numbered.FindStringSubmatch(dir); m != nil {
+		dir, folder = m[1], Workspace+m[2]
+	}
 	list := map[string]map[string]string{dirBefore: s.Before, dirAfter: s.After, dirConfig: s.Config}[dir]
 	if !ok || list == nil {
 		return false, nil
@@ -72,6 +98,7 @@ func (s *Scenario) fileIn(name string, data []byte) (bool, error) {
 	if !Nameable(rest) {
 		return true, fmt.Errorf("%q is no name for a file in a workspace", rest)
 	}
+	rest = nameIn(folder, rest)
 	if _, twice := list[rest]; twice {
 		return true, errors.New("it is there twice")
 	}
@@ -89,6 +116,8 @@ func (s *Scenario) fileIn(name string, data []byte) (bool, error) {
 
 // fileOut is a file as an archive has it.
 func fileOut(dir, name, data string) (txtar.File, error) {
+	folder, name := split(name)
+	dir += strings.TrimPrefix(folder, Workspace)
 	if !Nameable(name) {
 		return txtar.File{}, fmt.Errorf("a scenario cannot hold a file called %q", name)
 	}
@@ -135,11 +164,67 @@ func put(root *os.Root, name string, data []byte) error {
 	return root.WriteFile(filepath.FromSlash(name), data, 0o644)
 }
 
-// Lay makes of a folder's files what d says.
-func (d Disk) Lay(folder string) error {
-	if len(d) == 0 {
-		return nil
+// Folders are where the files of a scenario are, by the names of their folders on paper.
+type Folders map[string]string
+
+// Write lays files into the folders.
+func (f Folders) Write(files map[string]string) error {
+	for folder, in := range apartBy(files) {
+		dir, ok := f[folder]
+		if !ok {
+			return fmt.Errorf("the session has no folder %s", folder)
+		}
+		if err := WriteFiles(dir, in); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// Read reads the folders' files back.
+func (f Folders) Read() (map[string]string, error) {
+	out := map[string]string{}
+	for folder, dir := range f {
+		files, err := ReadFiles(dir)
+		if err != nil {
+			return nil, err
+		}
+		for name, data := range files {
+			out[nameIn(folder, name)] = data
+		}
+	}
+	return out, nil
+}
+
+// Lay makes of the folders' files what d says.
+func (f Folders) Lay(d Disk) error {
+	for folder, in := range apartBy(d) {
+		dir, ok := f[folder]
+		if !ok {
+			return fmt.Errorf("the session has no folder %s", folder)
+		}
+		if err := Disk(in).lay(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apartBy are files by their folders.
+func apartBy[T any](files map[string]T) map[string]map[string]T {
+	out := map[string]map[string]T{}
+	for name, data := range files {
+		folder, rel := split(name)
+		if out[folder] == nil {
+			out[folder] = map[string]T{}
+		}
+		out[folder][rel] = data
+	}
+	return out
+}
+
+// lay makes of one folder's files what d says.
+func (d Disk) lay(folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return err

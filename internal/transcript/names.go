@@ -69,10 +69,35 @@ func spellings(s string) [][]byte {
 }
 
 var (
-	changing = regexp.MustCompile(`\b(?:sess|ord)_[A-Za-z0-9-]+|\b127\.0\.0\.1:[0-9]+`)
+	changing = regexp.MustCompile(`(?:sess|ord)_[A-Za-z0-9-]+|127\.0\.0\.1:[0-9]+`)
 	inName   = regexp.MustCompile(`^[A-Za-z0-9_-]`)
+	inWord   = regexp.MustCompile(`[A-Za-z0-9_]$`)
 	inPath   = regexp.MustCompile(`[A-Za-z0-9_.-]$`)
+	escaped  = regexp.MustCompile(escapes + `$`)
 )
+
+// escapes is what in JSON stands for a character that is no part of a name, and ends in one that could be.
+const escapes = `\\(?:[bfnrt]|u[0-9a-fA-F]{4})`
+
+// within says whether what is behind the text goes on with a name that the text ends in.
+func within(name *regexp.Regexp, text []byte) bool {
+	text = text[max(0, len(text)-8):]
+	return name.Match(text) && !escaped.Match(text)
+}
+
+// swapNames replaces the names that change from run to run.
+func swapNames(in []byte, by func([]byte) []byte) []byte {
+	var out []byte
+	at := 0
+	for _, m := range changing.FindAllIndex(in, -1) {
+		if within(inWord, in[:m[0]]) {
+			continue
+		}
+		out = append(append(out, in[at:m[0]]...), by(in[m[0]:m[1]])...)
+		at = m[1]
+	}
+	return append(out, in[at:]...)
+}
 
 // Count replaces the names of this run by counted ones.
 func (n *Names) Count(line json.RawMessage) json.RawMessage {
@@ -84,7 +109,7 @@ func (n *Names) Count(line json.RawMessage) json.RawMessage {
 	if n.plain {
 		return line
 	}
-	return changing.ReplaceAllFunc(line, n.count)
+	return swapNames(line, n.count)
 }
 
 func (n *Names) count(name []byte) []byte {
@@ -123,7 +148,7 @@ func (n *Names) Real(line json.RawMessage) json.RawMessage {
 	if n.plain {
 		return line
 	}
-	return changing.ReplaceAllFunc(line, func(name []byte) []byte {
+	return swapNames(line, func(name []byte) []byte {
 		if r, ok := n.real[string(name)]; ok {
 			return []byte(r)
 		}
@@ -157,7 +182,7 @@ func swap(in, old, by []byte) []byte {
 		}
 		end := i + len(old)
 		out = append(out, in[:i]...)
-		if inName.Match(in[end:]) || inPath.Match(out) {
+		if inName.Match(in[end:]) || within(inPath, out) {
 			out = append(out, old...)
 		} else {
 			out = append(out, by...)

@@ -117,6 +117,13 @@ func (r *Recorder) ConfigFile(name string, data []byte) {
 	r.s.Config[name] = r.names.CountText(string(data))
 }
 
+// Folder is one more folder that the session works in, with its name on paper.
+func (r *Recorder) Folder(paper, folder string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files.add(paper, folder)
+}
+
 // Reads says that files of the workspace are read when the session is opened.
 func (r *Recorder) Reads(names ...string) {
 	r.mu.Lock()
@@ -124,11 +131,11 @@ func (r *Recorder) Reads(names ...string) {
 	r.files.see(names)
 }
 
-// ReadsAll says that all files of the workspace are read, and recorded, whatever becomes of them.
-func (r *Recorder) ReadsAll() error {
+// ReadsAll says that all files of a folder are read, and recorded, whatever becomes of them.
+func (r *Recorder) ReadsAll(folder string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	names, err := r.files.tree("")
+	names, err := r.files.tree(nameIn(folder, ""))
 	if err == nil {
 		r.files.see(names)
 	}
@@ -240,7 +247,7 @@ func (r *Recorder) exchange(req loop.Request) (add func(func(*Exchange))) {
 // Source says what a tool is, to a recorder.
 type Source struct {
 	Server string // whose tool it is; empty for one of our own
-	// Reads are the files of the workspace that a call of one of our own looks at: false where it cannot be said. A name
+	// Reads are the files, by their names on paper, that a call of one of our own looks at: false where it cannot be said. A name
 	// that ends in a slash is a folder with all that is in it. nil: it looks at none, and runs again in a replay.
 	Reads func(args json.RawMessage) ([]string, bool)
 	// Outside says that what it does is not done again in a replay: it runs commands.

@@ -17,10 +17,10 @@ import (
 // commands, the clock. What it is asked it holds against what was asked then. Its methods may be called from any
 // goroutine.
 type Replay struct {
-	s      *Scenario
-	names  *Names
-	folder string
-	spine  *spine
+	s     *Scenario
+	names *Names
+	where Folders
+	spine *spine
 
 	changed  chan struct{}
 	differed chan struct{} // closed by the first difference
@@ -42,14 +42,14 @@ type playedCall struct {
 	previews, runs int
 }
 
-// NewReplay plays a scenario whose workspace is in a folder. Names knows that, and no other.
-func NewReplay(s *Scenario, names *Names, folder string) (*Replay, error) {
+// NewReplay plays a scenario whose files are in those folders. Names knows them, and no others.
+func NewReplay(s *Scenario, names *Names, where Folders) (*Replay, error) {
 	inputs, err := s.LoopInputs()
 	if err != nil {
 		return nil, err
 	}
 	r := &Replay{
-		s: s, names: names, folder: folder, spine: newSpine(inputs),
+		s: s, names: names, where: where, spine: newSpine(inputs),
 		changed: make(chan struct{}, 1), differed: make(chan struct{}),
 		played: map[string]*playedCall{}, polled: map[string]int{}, fetched: map[int]bool{}, kit: -1, unverified: map[string]bool{},
 	}
@@ -142,7 +142,7 @@ func (r *Replay) Finish() error {
 	for _, l := range left {
 		r.differ("%s", l)
 	}
-	files, err := ReadFiles(r.folder)
+	files, err := r.where.Read()
 	if err != nil {
 		return fmt.Errorf("reading the workspace: %w", err)
 	}

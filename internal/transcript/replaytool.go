@@ -95,7 +95,7 @@ func (t *ownTool) Run(ctx context.Context, j loop.Job, report func(loop.Block)) 
 	if err == nil && run.Result != nil {
 		r.compare(j.Call, "result", *run.Result, counted(result, r.names))
 	}
-	return result, errors.Join(err, run.Left.Lay(r.folder))
+	return result, errors.Join(err, r.where.Lay(run.Left))
 }
 
 // unknown says whether the record has to answer for a call of our own tools.
@@ -125,7 +125,7 @@ func (r *Replay) Prepare(c loop.Call, run bool) error {
 			return err
 		}
 	}
-	return disk.Lay(r.folder)
+	return r.where.Lay(disk)
 }
 
 // folders makes the folders that a command's preview shows: it runs in one, of which nothing else may be recorded.
@@ -134,11 +134,11 @@ func (r *Replay) folders(c loop.Call, p loop.Preview) error {
 		return nil
 	}
 	for _, l := range p.Locations {
-		rel, ok := strings.CutPrefix(l.Path, Workspace+"/")
-		if !ok || !Nameable(rel) {
+		folder, rel := split(strings.TrimPrefix(l.Path, Workspace+"/"))
+		if r.where[folder] == "" || !Nameable(rel) {
 			continue
 		}
-		root, err := os.OpenRoot(r.folder)
+		root, err := os.OpenRoot(r.where[folder])
 		if err != nil {
 			return err
 		}
@@ -249,7 +249,7 @@ func (r *Replay) ran(ctx context.Context, j loop.Job, run Running, report func(l
 			report(b)
 		}
 	}
-	if err := run.Left.Lay(r.folder); err != nil {
+	if err := r.where.Lay(run.Left); err != nil {
 		return loop.Result{}, err
 	}
 	if run.Result == nil && run.Question == nil && run.Failure == "" {

@@ -37,15 +37,17 @@ func (s *Secrets) Add(values ...string) {
 	slices.SortFunc(s.values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 }
 
-// secretForms are what secrets look like that nobody has named. The first group is kept.
+// secretForms are what secrets look like that nobody has named. The first group is kept. In JSON they may begin behind an
+// escape, such as that of a newline.
 func secretForms() []*regexp.Regexp {
+	const start = `(?:^|[^A-Za-z0-9_]|` + escapes + `)`
 	return []*regexp.Regexp{
-		regexp.MustCompile(`(?i)(\bbearer\s+)[A-Za-z0-9._~+/-]{8,}=*`),
-		regexp.MustCompile(`()\b(?:sk|rk|pk)-[A-Za-z0-9_-]{16,}`),
-		regexp.MustCompile(`()\bgh[pousr]_[A-Za-z0-9]{20,}`),
-		regexp.MustCompile(`()\bxox[abeprs]-[A-Za-z0-9-]{10,}`),
-		regexp.MustCompile(`()\bAKIA[0-9A-Z]{16}\b`),
-		regexp.MustCompile(`()\bAIza[0-9A-Za-z_-]{35}`),
+		regexp.MustCompile(`(?i)(` + start + `bearer(?:\s|` + escapes + `)+)[A-Za-z0-9._~+/-]{8,}=*`),
+		regexp.MustCompile(`(` + start + `)(?:sk|rk|pk)-[A-Za-z0-9_-]{16,}`),
+		regexp.MustCompile(`(` + start + `)gh[pousr]_[A-Za-z0-9]{20,}`),
+		regexp.MustCompile(`(` + start + `)xox[abeprs]-[A-Za-z0-9-]{10,}`),
+		regexp.MustCompile(`(` + start + `)AKIA[0-9A-Z]{16}\b`),
+		regexp.MustCompile(`(` + start + `)AIza[0-9A-Za-z_-]{35}`),
 	}
 }
 

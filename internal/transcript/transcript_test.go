@@ -298,3 +298,60 @@ func TestChunksAreJoined(t *testing.T) {
 		assert.Equal(t, want, text)
 	}
 }
+
+// In JSON a name may come right behind an escape, whose last letter is no part of it.
+func TestNamesBehindEscapes(t *testing.T) {
+	t.Parallel()
+	n := NewNames("/tmp/w")
+	n.Folder("/tmp/more", Workspace+"-2")
+	for real, paper := range map[string]string{
+		`{"a":"x\n/tmp/w/b\t/tmp/more\u003c/tmp/w\\n/tmp/w"}`: `{"a":"x\n/workspace/b\t/workspace-2\u003c/workspace\\n/workspace"}`,
+		`{"a":"in\nord_A1 in\tsess_b2\r127.0.0.1:4711"}`:      `{"a":"in\nord_1 in\tsess_0000000000000001\r127.0.0.1:1"}`,
+		`{"a":"n/tmp/w /x/tmp/w word_A1 n127.0.0.1:4711"}`:    `{"a":"n/tmp/w /x/tmp/w word_A1 n127.0.0.1:4711"}`,
+	} {
+		assert.Equal(t, paper, string(n.Count([]byte(real))))
+		assert.Equal(t, real, string(n.Real([]byte(paper))))
+	}
+}
+
+// So may a secret that nobody has named.
+func TestSecretsBehindEscapes(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{
+		"sk-0123456789abcdefghij", "ghp_0123456789abcdefghijklmn", "xoxb-0123456789ab", "AKIA0123456789ABCDEF",
+		"AIza0123456789012345678901234567890123456", "bearer abcdefghijkl", "Bearer\\tabcdefghijkl",
+	} {
+		for _, before := range []string{`key\n`, `\t`, `a\u003c`, `\"`, ` `, `=`} {
+			s := &Scenario{Manifest: Manifest{Format: Format}, Wire: []Message{{In: []byte(`{"a":"` + before + secret + `"}`)}}}
+			out, err := Secrets{}.Format(s)
+			require.NoError(t, err)
+			assert.NotContains(t, string(out), secret[len(secret)-8:], "%s%s", before, secret)
+			assert.Contains(t, string(out), `{"a":"`+before, "what is before it stays")
+		}
+	}
+}
+
+// Files of additional folders have parts of their own, and come back by their names.
+func TestFilesOfAdditionalFolders(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"a.txt": "a\n", "/workspace-2/a.txt": "b\n", "/workspace-2/sub/c": "no newline", "/workspace-10/a.txt": "d\n"}
+	s := &Scenario{Manifest: Manifest{Format: Format}, Before: files, After: files}
+	data, err := s.Format()
+	require.NoError(t, err)
+	assert.Contains(t, string(data), "-- before-2/a.txt --")
+	assert.Contains(t, string(data), "-- after-2.json/sub/c --")
+	again, err := Parse(data)
+	require.NoError(t, err)
+	assert.Equal(t, files, again.Before)
+	assert.Equal(t, files, again.After)
+	where := Folders{Workspace: t.TempDir(), Workspace + "-2": t.TempDir(), Workspace + "-10": t.TempDir()}
+	require.NoError(t, where.Write(files))
+	read, err := where.Read()
+	require.NoError(t, err)
+	assert.Equal(t, files, read)
+	require.ErrorContains(t, where.Write(map[string]string{"/workspace-3/a": ""}), "no folder /workspace-3")
+	for _, bad := range []string{"before-2/../x", "before-2//x", "before-0/x", "before-x/a", "config-2/a", "after-2/"} {
+		_, err := Parse([]byte("-- manifest.json --\n{\"cartagent\":1,\"version\":\"\",\"model\":\"\"}\n-- " + bad + " --\n"))
+		require.Error(t, err, bad)
+	}
+}

@@ -54,7 +54,7 @@ func (s *web) start(tb testing.TB) *web {
 	return s
 }
 
-func (s *web) server() Server { return Server{Name: "shop", URL: s.URL + "/mcp"} }
+func (s *web) server() Server { return Server{Name: "shop", URL: s.URL + "/mcp", Timeout: busy} }
 
 func (s *web) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)

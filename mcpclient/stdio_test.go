@@ -3,9 +3,11 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -349,18 +351,23 @@ func TestServerThatDoesNotRead(t *testing.T) {
 	require.NoError(t, err)
 	c := newConn(Server{Name: "shop"}, Options{}.withDefaults())
 	p := &pipe{conn: c, proc: &process{stdin: w}, wlock: make(chan struct{}, 1)}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	big := strings.Repeat("x", 1<<20)
-	require.ErrorIs(t, p.send(ctx, message{data: []byte(big)}), context.DeadlineExceeded)
-	require.ErrorIs(t, p.send(ctx, message{data: []byte("never begun")}), context.DeadlineExceeded)
 	sent := make(chan error)
+	go func() { sent <- p.send(ctx, message{data: []byte(big)}) }()
+	first := make([]byte, 1)
+	_, err = io.ReadFull(r, first) // it has begun, and more than a pipe holds is left
+	require.NoError(t, err)
+	cancel()
+	require.ErrorIs(t, <-sent, context.Canceled)
+	require.ErrorIs(t, p.send(ctx, message{data: []byte("never begun")}), context.Canceled)
 	go func() {
 		err := p.send(context.WithoutCancel(ctx), message{data: []byte("next")})
 		_ = w.Close()
 		sent <- err
 	}()
-	in := newLines(r, maxLine)
+	in := newLines(io.MultiReader(bytes.NewReader(first), r), maxLine)
 	line, err := in.next()
 	require.NoError(t, err)
 	assert.Len(t, line, len(big))

@@ -24,6 +24,8 @@ const (
 	methodInitialize = "initialize"
 	methodCancelled  = "notifications/cancelled"
 	methodCall       = "tools/call"
+	methodRead       = "resources/read"
+	methodPrompt     = "prompts/get"
 )
 
 // ticketKey is where the SDK's results carry the ticket for the bytes that conn kept.
@@ -213,7 +215,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return c.wire.send(ctx, m)
 	}
 	switch m.method {
-	case methodCall:
+	case methodCall, methodRead, methodPrompt:
 		c.bind(m.id, m.params)
 	case methodListen:
 		c.bindSubscription(m.id, m.params)

@@ -39,7 +39,7 @@ func (w *memory) send(_ context.Context, m message) error {
 			w.result(&r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"m","version":"1"}}`)
 		case "tools/list":
 			w.result(&r, `{"tools":[{"name":"slow","inputSchema":{}},{"name":"never","inputSchema":{}},{"name":"quick","inputSchema":{}}]}`)
-		case methodCall:
+		case methodCall, methodRead, methodPrompt:
 			w.serve(w, &r)
 		}
 	})

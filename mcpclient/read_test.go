@@ -102,6 +102,24 @@ func TestReadsAskByTheLoop(t *testing.T) {
 	assert.Equal(t, ActionAccept, second.Params.Given["size"].Action)
 }
 
+// TestListsAreBounded: a list of pages without end, each of them large, ends before it fills the memory, and that is told.
+func TestListsAreBounded(t *testing.T) {
+	t.Parallel()
+	o, logs := logged()
+	w, c, _ := inMemory(t, EraModern, Server{}, o, nil)
+	pages := 0
+	about := strings.Repeat("x", 1<<20)
+	w.list = func(*request) string {
+		pages++
+		return fmt.Sprintf(`{"tools":[{"name":"t%d","description":%q,"inputSchema":{"type":"object"}}],"nextCursor":"c%d"}`, pages, about, pages)
+	}
+	list, err := c.Tools(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, list, maxListed>>20)
+	assert.Equal(t, maxListed>>20, pages)
+	assert.Contains(t, logs.String(), "server has a list that is too large; it ends here")
+}
+
 // TestLegacyReadsAskByTheLoop: a server of the handshake era asks while it reads.
 func TestLegacyReadsAskByTheLoop(t *testing.T) {
 	t.Parallel()

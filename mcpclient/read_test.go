@@ -128,7 +128,9 @@ func TestLegacyReadsAskByTheLoop(t *testing.T) {
 		read = r.ID
 		w.says(`{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"Which size?","requestedSchema":` + sizeSchema + `}}`)
 	})
-	c.conn.wire = &answering{wire: c.conn.wire, then: func() { c.conn.incoming(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, read, menuContents), "") }}
+	c.conn.wire = &answering{wire: c.conn.wire, then: func() {
+		c.conn.incoming(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, read, menuContents), "")
+	}}
 	tool, j := reader(c)
 	_, err := tool.Run(t.Context(), j, nil)
 	q := needed(t, err)

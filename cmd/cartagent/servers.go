@@ -31,7 +31,7 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	wanted, refused := p.wanted(s)
 	host := mcpclient.NewHost(mcpclient.HostOptions{Options: mcpclient.Options{
 		Log: p.log.With("session", s.Session), Version: version(), Setup: connecting, Asks: true, Eras: p.eras,
-		Completed: s.PageDone, Authorize: signIn(p.tokens, p.signer(s), p.cfg.specIn(s.Roots[0])),
+		Completed: s.PageDone, Authorize: signIn(p.tokens, p.signer(s), p.log.With("session", s.Session), p.cfg.specIn(s.Roots[0])),
 	}})
 	out := &servers{host: host, shelf: mcpclient.NewShelf(host, p.budget(s.Model), s.Offered), refused: refused}
 	for _, r := range refused {

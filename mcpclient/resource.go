@@ -20,7 +20,9 @@ import (
 // ReadResource reads a resource: one block for each part of it, at least one. A resource that is not there is an error.
 // What still holds, as the server has said, is not asked for again.
 func (c *Client) ReadResource(ctx context.Context, uri string) (loop.Blocks, error) {
-	raw, err := c.contents(uri, false, func(send showing) (json.RawMessage, error) { return c.rounds(ctx, true, send(nil)) })
+	raw, err := c.contents(ctx, uri, false, func(ctx context.Context, send showing) (json.RawMessage, error) {
+		return c.rounds(ctx, true, send(nil))
+	})
 	return c.decodeRead(uri, raw, err)
 }
 
@@ -28,7 +30,7 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (loop.Blocks, err
 // to the loop, as it does for a tool.
 func (c *Client) readFor(ctx context.Context, j loop.Job, uri string, report func(loop.Block)) (loop.Blocks, error) {
 	shows := newReporter(report)
-	raw, err := c.contents(uri, len(j.Answers) > 0, func(send showing) (json.RawMessage, error) {
+	raw, err := c.contents(ctx, uri, len(j.Answers) > 0, func(ctx context.Context, send showing) (json.RawMessage, error) {
 		return c.play(ctx, j, task{safe: true, send: send}, shows)
 	})
 	shows.stop()
@@ -62,14 +64,16 @@ func (c *Client) decodeRead(uri string, raw json.RawMessage, err error) (loop.Bl
 
 // contents gives the result of resources/read, as it was kept or as get has it made now. late says that it has been asked
 // for before, and goes on with an answer of the person's.
-func (c *Client) contents(uri string, late bool, get func(showing) (json.RawMessage, error)) (json.RawMessage, error) {
+func (c *Client) contents(
+	ctx context.Context, uri string, late bool, get func(context.Context, showing) (json.RawMessage, error),
+) (json.RawMessage, error) {
 	key, about := "resource "+uri, Change{Kind: ChangedResource, URI: uri}
 	if raw, ok := c.conn.cache.get(key); ok && !late {
 		return raw, nil
 	}
 	age := c.conn.cache.age(ChangedResource)
 	rounds := 0
-	raw, err := get(func(show func(string)) sender {
+	raw, err := get(ctx, func(show func(string)) sender {
 		return c.followed(show, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
 			rounds++
 			r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri, Meta: meta})

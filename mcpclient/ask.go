@@ -12,8 +12,9 @@ import (
 	"github.com/cartagent/cartagent/loop"
 )
 
-// asked is what a question of a modern server, or a legacy one's page that a call must wait for, keeps in its State: all that the server wants to know at once, and what
-// goes back along with the answers. Nothing else is kept of the call, so it can go on in another process.
+// asked is what a question of a modern server, or a legacy one's page that a call must wait for, keeps in its State: all that
+// the server wants to know at once, and what goes back along with the answers. Nothing else is kept of the call, so it can go
+// on in another process.
 type asked struct {
 	Round     int      `json:"round"`
 	Questions []wanted `json:"questions"`

@@ -47,8 +47,14 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 		out.refused = append(out.refused, agent.Server{Name: "cart", State: string(mcpclient.PhaseFailed), Why: err.Error()})
 		return out
 	}
+	wanted = mcpclient.Unique(append(wanted, cart))
+	cart = wanted[len(wanted)-1] // by another name, if a server that takes no orders has its own
 	host.Add(cart)
-	p.settle(ctx, host)
+	ctx, cancel := context.WithTimeout(ctx, p.patience) // for the cart alone: the others have been waited for
+	defer cancel()
+	if _, err := host.Client(ctx, cart.Name); err != nil {
+		p.log.Debug("the cart is not there yet", "session", s.Session, "err", err)
+	}
 	return out
 }
 

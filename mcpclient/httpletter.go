@@ -63,8 +63,8 @@ func (r *remote) refused(resp *http.Response, m message, inSession bool) error {
 		}
 	}
 	// An initialize that is refused leads on to HTTP+SSE, whatever the words, unless they are a modern server's.
-	last := m.method == methodInitialize && noSuchPost(resp.StatusCode) &&
-		!(ours && f.answer().err.Code == mcp.CodeUnsupportedProtocolVersion)
+	modern := ours && f.answer().err.Code == mcp.CodeUnsupportedProtocolVersion
+	last := m.method == methodInitialize && noSuchPost(resp.StatusCode) && !modern
 	if ours && !last && m.id != "" && r.conn.settle(m.id, f.answer()) {
 		return nil
 	}

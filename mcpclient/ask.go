@@ -12,8 +12,9 @@ import (
 	"github.com/cartagent/cartagent/loop"
 )
 
-// asked is what a question of a modern server, or a legacy one's page that a call must wait for, keeps in its State: all that the server wants to know at once, and what
-// goes back along with the answers. Nothing else is kept of the call, so it can go on in another process.
+// asked is what a question of a modern server, or a legacy one's page that a call must wait for, keeps in its State: all that
+// the server wants to know at once, and what goes back along with the answers. Nothing else is kept of the call, so it can go
+// on in another process.
 type asked struct {
 	Round     int      `json:"round"`
 	Questions []wanted `json:"questions"`
@@ -73,34 +74,44 @@ func (a asked) responses(server string, answers []loop.Answer) (map[string]Answe
 	return out, nil
 }
 
-// play makes the call of a job, or goes on with it by the answers that the job has. What the server wants to know comes
+// showing gives the sender of a request whose progress is shown by show, nil for nobody.
+type showing func(show func(line string)) sender
+
+// task is what a call of the loop's comes down to at the server: one request, sent as often as it takes. safe says that it
+// may be sent again when its answer was lost.
+type task struct {
+	safe bool
+	send showing
+}
+
+// play makes the request of a job, or goes on with it by the answers that the job has. What the server wants to know comes
 // back as a *loop.NeedsAnswer.
-func (c *Client) play(ctx context.Context, j loop.Job, p CallParams, shows *reporter) (json.RawMessage, error) {
-	p.show = shows.show
+func (c *Client) play(ctx context.Context, j loop.Job, k task, shows *reporter) (json.RawMessage, error) {
 	if !c.asks {
-		return c.run(ctx, p)
+		return c.rounds(ctx, k.safe, k.send(shows.show))
 	}
 	if !c.conn.modern.Load() {
-		return c.talk(ctx, j, p, shows)
+		return c.talk(ctx, j, k, shows)
 	}
 	before, err := c.answered(j)
 	if err != nil {
 		return nil, err
 	}
-	if p.Responses, err = before.responses(c.server.Name, j.Answers); err != nil {
+	responses, err := before.responses(c.server.Name, j.Answers)
+	if err != nil {
 		return nil, err
 	}
-	p.State = before.State
+	r := retry{responses: responses, state: before.State}
 	pause := roundPause
 	for round := before.Round + 1; round <= maxRounds; round++ {
-		raw, in, err := c.round(ctx, retry{responses: p.Responses, state: p.State}, p.Safe, c.caller(p))
+		raw, in, err := c.round(ctx, r, k.safe, k.send(shows.show))
 		if err != nil || in == nil {
 			return raw, err
 		}
 		if len(in.Questions) > 0 {
 			return nil, c.needs(*in, asked{Round: round})
 		}
-		p.Responses, p.State = nil, in.State
+		r = retry{state: in.State}
 		if err := sleep(ctx, pause); err != nil {
 			return nil, err
 		}
@@ -162,7 +173,7 @@ var errTalkGone = errors.New("who asked is gone, and the call with it; whether i
 
 // talk is play for servers of the handshake era. The call goes on while the person is asked, and ends with the turn. Where
 // it was refused until a page is opened, it has ended, and is made anew with the answer.
-func (c *Client) talk(ctx context.Context, j loop.Job, p CallParams, shows *reporter) (json.RawMessage, error) {
+func (c *Client) talk(ctx context.Context, j loop.Job, k task, shows *reporter) (json.RawMessage, error) {
 	t := c.talks.find(j.Call.ID)
 	switch n := len(j.Answers); {
 	case t == nil && (n == 0 || len(j.Answers[n-1].State) > 0):
@@ -173,7 +184,7 @@ func (c *Client) talk(ctx context.Context, j loop.Job, p CallParams, shows *repo
 		if err != nil {
 			return nil, err
 		}
-		t = c.beginTalk(ctx, j, p, before)
+		t = c.beginTalk(ctx, j, k, before)
 	case n == 0 || t == nil || t.waits == nil:
 		return nil, fmt.Errorf("server %s: %w", c.server.Name, errTalkGone)
 	default:
@@ -214,19 +225,19 @@ func (c *Client) agreed(a *asked, j loop.Job) error {
 	return c.accepted(given)
 }
 
-// beginTalk makes the call of a job.
-func (c *Client) beginTalk(ctx context.Context, j loop.Job, p CallParams, before asked) *talk {
+// beginTalk makes the request of a job.
+func (c *Client) beginTalk(ctx context.Context, j loop.Job, k task, before asked) *talk {
 	t := c.talks.begin(j.Call.ID)
 	t.before, t.number = before, len(j.Answers)
-	p.show = func(line string) {
+	send := k.send(func(line string) {
 		if shows := t.shows.Load(); shows != nil {
 			shows.show(line)
 		}
-	}
+	})
 	c.talks.group.Go(func() {
 		defer c.talks.end(t)
 		t.raw, t.in, t.err = c.past(ctx, before.Opened, func() (json.RawMessage, *Input, error) {
-			return c.round(ctx, retry{}, p.Safe, c.caller(p))
+			return c.round(ctx, retry{}, k.safe, send)
 		})
 	})
 	return t

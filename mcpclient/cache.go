@@ -5,8 +5,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // ChangeKind says what has changed at a server.
@@ -150,23 +148,18 @@ func (c *cache) resume(what []Change) {
 // note reads a notification of the server's.
 func (c *cache) note(method string, params json.RawMessage) {
 	switch method {
-	case "notifications/tools/list_changed":
+	case methodTools:
 		c.stale(Change{Kind: ChangedTools})
-	case "notifications/prompts/list_changed":
+	case methodPrompts:
 		c.stale(Change{Kind: ChangedPrompts})
-	case "notifications/resources/list_changed":
+	case methodResources:
 		c.stale(Change{Kind: ChangedResources})
-	case "notifications/resources/updated":
+	case methodUpdated:
 		var p struct {
 			URI string `json:"uri"`
 		}
 		if json.Unmarshal(params, &p) == nil && p.URI != "" {
 			c.stale(Change{Kind: ChangedResource, URI: p.URI})
-		}
-	case "notifications/subscriptions/acknowledged":
-		var p mcp.SubscriptionsAcknowledgedParams
-		if json.Unmarshal(params, &p) == nil {
-			c.resume(changesOf(&p.Notifications))
 		}
 	}
 }

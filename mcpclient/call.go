@@ -60,18 +60,13 @@ func callError(name string, err error) error {
 	return fmt.Errorf("calling %s: %w", name, err)
 }
 
-// run calls a tool and asks the person whatever the server wants to know.
-func (c *Client) run(ctx context.Context, p CallParams) (json.RawMessage, error) {
-	return c.rounds(ctx, p.Safe, c.caller(p))
-}
-
 // codeHeaderMismatch is a modern server's word that the headers of a request do not fit its body.
 const codeHeaderMismatch = -32020
 
 // caller sends a tools/call. A server over HTTP that misses headers has changed the tool's schema: the list is fetched
 // again and the call repeated, once. It was refused, so nothing is done twice.
 func (c *Client) caller(p CallParams) sender {
-	send := func(ctx context.Context, l *limit, meta mcp.Meta) (mcp.Meta, error) {
+	send := c.followed(p.show, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
 		params := &mcp.CallToolParams{Name: p.Name, Arguments: p.Args, Meta: mcp.Meta{}}
 		if p.Args == nil {
 			params.Arguments = json.RawMessage("{}")
@@ -79,15 +74,12 @@ func (c *Client) caller(p CallParams) sender {
 		for _, m := range []map[string]any{p.Meta, meta} {
 			maps.Copy(params.Meta, m)
 		}
-		token, drop := c.conn.follow(&watch{grow: l.grow, show: p.show})
-		defer drop()
-		params.Meta["progressToken"] = token
 		r, err := c.session.CallTool(ctx, params)
 		if err != nil {
 			return nil, err
 		}
 		return r.Meta, nil
-	}
+	})
 	return func(ctx context.Context, l *limit, meta mcp.Meta) (mcp.Meta, error) {
 		got, err := send(ctx, l, meta)
 		if !c.conn.mismatched(err) {

@@ -120,10 +120,10 @@ type Client struct {
 	told   map[string]bool // warnings about lists
 }
 
-// Connect starts a server, or reaches the one at its URL, and finds out how it wants to be spoken to. It blocks for Options.Setup at most, and a
-// moment more where a process must be ended; connect to several servers side by side. While a person is asked to log in
-// the time does not run. ctx bounds the connecting, not
-// the life of the client: Close ends that. The error names the server, and what it said on stderr.
+// Connect starts a server, or reaches the one at its URL, and finds out how it wants to be spoken to. It blocks for
+// Options.Setup at most, half as long again where Options.Eras does not hold any more, and a moment more where a process must
+// be ended; connect to several servers side by side. While a person is asked to log in the time does not run. ctx bounds the
+// connecting, not the life of the client: Close ends that. The error names the server, and what it said on stderr.
 func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	o = o.withDefaults()
 	s = s.withTimes()

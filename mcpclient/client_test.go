@@ -147,6 +147,18 @@ func TestStalledServer(t *testing.T) {
 	require.ErrorContains(t, err, "no key")
 }
 
+// TestTimeEndsInTheProbe: where starting a server takes so long that the time ends before the probe's does, the error says
+// the same.
+func TestTimeEndsInTheProbe(t *testing.T) {
+	t.Parallel()
+	o := Options{Setup: 400 * time.Millisecond}.withDefaults()
+	o.Probe = time.Hour
+	s := Server{Name: "shop", Command: "sh", Args: []string{"-c", "echo no key >&2; sleep 99"}}
+	_, _, err := connect(t.Context(), s.withTimes(), o)
+	require.ErrorIs(t, err, ErrTimeout)
+	require.ErrorContains(t, err, "no key")
+}
+
 // TestPages is case C039.
 func TestPages(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,8 @@ const (
 	methodInitialize = "initialize"
 	methodCancelled  = "notifications/cancelled"
 	methodCall       = "tools/call"
+	methodRead       = "resources/read"
+	methodPrompt     = "prompts/get"
 )
 
 // ticketKey is where the SDK's results carry the ticket for the bytes that conn kept.
@@ -90,6 +92,9 @@ type conn struct {
 	junked  int
 	tokens  int64            // how many tokens for progress were given out
 	watches map[int64]*watch // by their tokens
+
+	subscriptions []*subscription
+
 	silence silence
 	saying  saying
 
@@ -209,8 +214,11 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if m.id == "" {
 		return c.wire.send(ctx, m)
 	}
-	if m.method == methodCall {
+	switch m.method {
+	case methodCall, methodRead, methodPrompt:
 		c.bind(m.id, m.params)
+	case methodListen:
+		c.bindSubscription(m.id, m.params)
 	}
 	c.expect(m.id, &call{method: m.method})
 	if err := c.wire.send(ctx, m); err != nil {

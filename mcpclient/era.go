@@ -194,6 +194,9 @@ func connect(ctx context.Context, s Server, o Options) (*conn, *mcp.ClientSessio
 	}
 	found, err := c.probe(deadline, o, o.Probe)
 	if err != nil {
+		if deadline.Err() != nil {
+			err = explain(deadline, c, err)
+		}
 		c.discard()
 		return nil, nil, err
 	}

@@ -70,7 +70,10 @@ func (c *conn) message(raw []byte, asked string) bool {
 		return true
 	}
 	if !id.IsValid() {
-		c.cache.note(*f.Method, f.Params)
+		if !c.told(*f.Method, f.Params, asked) {
+			c.junk("it is of no subscription of ours", raw)
+			return true
+		}
 		if c.noticed(*f.Method, f.Params) {
 			return true
 		}

@@ -94,14 +94,11 @@ func (h *Host) Add(servers ...Server) {
 	}
 }
 
-// Settle waits until none of the named servers, or of all where none is named, is connecting for the first time, at most
-// until ctx ends. It says whether it came so far.
-func (h *Host) Settle(ctx context.Context, names ...string) bool {
+// Settle waits until no server is connecting for the first time, at most until ctx ends. It says whether it came so far.
+func (h *Host) Settle(ctx context.Context) bool {
 	for {
 		h.mu.Lock()
-		waiting := slices.ContainsFunc(h.links, func(l *link) bool {
-			return l.state.Phase == PhaseConnecting && (len(names) == 0 || slices.Contains(names, l.state.Name))
-		})
+		waiting := slices.ContainsFunc(h.links, func(l *link) bool { return l.state.Phase == PhaseConnecting })
 		moved := h.moved
 		h.mu.Unlock()
 		if !waiting {

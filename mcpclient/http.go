@@ -191,6 +191,9 @@ func (r *remote) send(ctx context.Context, m message) error {
 		switch {
 		case m.id != "" && err != nil:
 			r.conn.settle(m.id, &answer{own: err})
+			if errors.Is(err, errChanged) {
+				r.conn.end(fmt.Errorf("server %s: %w: %w", r.name, errChanged, ErrEnded))
+			}
 		case err != nil && ctx.Err() == nil:
 			r.log.Warn("message not taken", "server", r.name, "method", m.method, "err", err)
 		}
@@ -205,6 +208,10 @@ func (r *remote) send(ctx context.Context, m message) error {
 	}
 	return nil
 }
+
+// errChanged means that a server of the handshake era refuses the version that it has agreed to before: it is another one
+// since, and what it speaks is to be found out anew, by another conn.
+var errChanged = errors.New("it does not take the version of before")
 
 // errNoSession means that a legacy server does not know the session any more. It has not done what it was asked.
 var errNoSession = errors.New("the server has forgotten the session")

@@ -6,12 +6,16 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cartagent/cartagent/loop"
 )
 
 // TestHTTPEras is the part of case C033 about what servers say to server/discover, and what comes of it.
@@ -388,4 +392,56 @@ func TestHeaderValues(t *testing.T) {
 	assert.Empty(t, values(b, []byte(`{}`)))
 	assert.Empty(t, values(b, nil))
 	assert.Empty(t, values([]binding{{path: []string{"v", "w"}, header: "V"}}, []byte(`{"v":7}`)))
+}
+
+// TestAServerChangesItsEra: a server at a URL that was of the handshake era, and is a modern one since, is connected to anew
+// when it has forgotten the session. Only the call that has found it out fails, and says that nothing was done.
+func TestAServerChangesItsEra(t *testing.T) {
+	t.Parallel()
+	old, changed := &web{Legacy: true, Session: "s1"}, &web{}
+	changed.On = map[string]func(http.ResponseWriter, *got){
+		methodInitialize: func(w http.ResponseWriter, m *got) {
+			fail(w, m, 400, -32022, "unsupported version", `{"supported":["2026-07-28"],"requested":"2025-11-25"}`)
+		},
+	}
+	var now atomic.Pointer[web]
+	now.Store(old)
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch s := now.Load(); {
+		case s == changed && r.Header.Get(headerSession) != "":
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			if r.Header.Get(headerMethod) == methodCall {
+				calls.Add(1)
+			}
+			s.serve(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	h := hosted(t, HostOptions{Retry: soon, Options: Options{Eras: NewEras()}}, Server{Name: "shop", URL: server.URL})
+	require.Equal(t, EraLegacy, h.States()[0].Era)
+	echo := hostTool(t, h, "echo")
+	assert.Equal(t, "done", text(mustRun(t, echo)))
+	now.Store(changed)
+	_, err := echo.Run(t.Context(), job(`{}`), nil)
+	require.ErrorContains(t, err, "the server has forgotten the session")
+	require.ErrorContains(t, err, "unsupported version")
+	assert.Zero(t, calls.Load())
+	for h.States()[0].Era != EraModern {
+		select {
+		case <-h.Changed():
+		case <-t.Context().Done():
+			require.Fail(t, "it is not found out anew")
+		}
+	}
+	assert.Equal(t, "done", text(mustRun(t, echo)))
+	assert.EqualValues(t, 1, calls.Load())
+}
+
+func mustRun(t *testing.T, tool loop.Tool) loop.Result {
+	t.Helper()
+	r, err := tool.Run(t.Context(), job(`{}`), nil)
+	require.NoError(t, err)
+	return r
 }

@@ -62,8 +62,9 @@ func (r *remote) refused(resp *http.Response, m message, inSession bool) error {
 			return errNoSession
 		}
 	}
-	// An initialize that is refused leads on to HTTP+SSE, whatever the words.
-	last := m.method == methodInitialize && noSuchPost(resp.StatusCode)
+	// An initialize that is refused leads on to HTTP+SSE, whatever the words, unless they are a modern server's.
+	modern := ours && f.answer().err.Code == mcp.CodeUnsupportedProtocolVersion
+	last := m.method == methodInitialize && noSuchPost(resp.StatusCode) && !modern
 	if ours && !last && m.id != "" && r.conn.settle(m.id, f.answer()) {
 		return nil
 	}

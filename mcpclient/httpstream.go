@@ -247,7 +247,11 @@ func (r *remote) renew(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: initialize has no answer", ErrInvalid)
 	}
 	if a.err != nil {
-		return &RPCError{Server: r.name, Code: a.err.Code, Message: a.err.Message, Data: a.err.Data}
+		err := &RPCError{Server: r.name, Code: a.err.Code, Message: a.err.Message, Data: a.err.Data}
+		if a.err.Code == mcp.CodeUnsupportedProtocolVersion {
+			return fmt.Errorf("%w: %w", errChanged, err)
+		}
+		return err
 	}
 	if !r.agreed(a.result) {
 		return ErrVersion

@@ -253,9 +253,16 @@ const (
 // sender sends a request of the SDK with something in its _meta.
 type sender func(ctx context.Context, l *limit, meta mcp.Meta) (mcp.Meta, error)
 
-// unhurried is a sender of a request that has no progress.
-func unhurried(send func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error)) sender {
-	return func(ctx context.Context, _ *limit, meta mcp.Meta) (mcp.Meta, error) { return send(ctx, meta) }
+// followed is a sender of a request that may have progress: it extends the request's time, and is shown by show, which is
+// nil for nobody.
+func (c *Client) followed(show func(line string), send func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error)) sender {
+	return func(ctx context.Context, l *limit, meta mcp.Meta) (mcp.Meta, error) {
+		token, drop := c.conn.follow(&watch{grow: l.grow, show: show})
+		defer drop()
+		meta = maps.Clone(meta)
+		meta["progressToken"] = token
+		return send(ctx, meta)
+	}
 }
 
 // round makes one request. It gives the result, or what the server wants before it goes on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cartagent/cartagent/loop"
@@ -227,11 +228,15 @@ func (r *remoteTool) Preview(ctx context.Context, c loop.Call) (loop.Preview, er
 	p, err := t.Preview(ctx, c)
 	err = r.link.server.conceal(err)
 	if err == nil && p.Caution == "" {
-		if what := differences(r.spec, t.spec); what != "" {
-			p.Caution = "the server has changed the tool's " + what + " since it was listed"
-			text := "The server " + r.link.server.Name + " has changed this tool since it was listed: its " + what + "."
-			if what == "description" {
-				text += " It now says: " + printable(t.spec.Title+" "+t.spec.Description, 1000)
+		if what := differences(r.spec, t.spec); len(what) > 0 {
+			named := inWords(what)
+			p.Caution = "the server has changed the tool's " + named + " since it was listed"
+			text := "The server " + r.link.server.Name + " has changed this tool since it was listed: its " + named + "."
+			if slices.Contains(what, differsText) {
+				text += " It now says: " + printable(t.spec.Title+" "+t.spec.Description, maxDifference)
+			}
+			if slices.Contains(what, differsArgs) {
+				text += "\nIts arguments are now: " + printable(string(t.spec.Schema), maxDifference)
 			}
 			p.Display = append(loop.Blocks{loop.Text{Text: text}}, p.Display...)
 		}
@@ -283,15 +288,34 @@ func (r *remoteTool) among(tools []*Tool) (*Tool, error) {
 	return nil, fmt.Errorf("the MCP server %s has no tool %s any more", r.link.server.Name, r.original)
 }
 
+// What may not be the same about two descriptions of a tool.
+const (
+	differsText  = "description"
+	differsArgs  = "arguments"
+	differsHints = "hints"
+
+	maxDifference = 1000 // bytes of what it is now
+)
+
 // differences names what is not the same about two descriptions of a tool.
-func differences(a, b loop.Spec) string {
-	switch was, is := a.Fingerprint, b.Fingerprint; {
-	case was.Description != is.Description:
-		return "description"
-	case was.Schema != is.Schema:
-		return "arguments"
-	case was.Hints != is.Hints, a.Keyed != b.Keyed:
-		return "hints"
+func differences(a, b loop.Spec) (what []string) {
+	was, is := a.Fingerprint, b.Fingerprint
+	if was.Description != is.Description {
+		what = append(what, differsText)
 	}
-	return ""
+	if was.Schema != is.Schema {
+		what = append(what, differsArgs)
+	}
+	if was.Hints != is.Hints || a.Keyed != b.Keyed {
+		what = append(what, differsHints)
+	}
+	return what
+}
+
+// inWords joins words by commas and an and.
+func inWords(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
 }

@@ -13,8 +13,11 @@ import (
 	"github.com/cartagent/cartagent/loop"
 )
 
-// maxPages bounds a list that never ends.
-const maxPages = 1000
+// The bounds of a list that never ends.
+const (
+	maxPages  = 1000
+	maxListed = 16 << 20 // bytes of its pages
+)
 
 // pager asks for one page of a list.
 type pager func(ctx context.Context, cursor string) (mcp.Meta, error)
@@ -51,7 +54,7 @@ func (c *Client) list(ctx context.Context, l listing) ([]json.RawMessage, error)
 func (c *Client) pages(ctx context.Context, l listing) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	seen := map[string]bool{}
-	cursor := ""
+	cursor, size := "", 0
 	for range maxPages {
 		raw, err := c.onePage(ctx, l, cursor)
 		if err != nil {
@@ -66,9 +69,14 @@ func (c *Client) pages(ctx context.Context, l listing) ([]json.RawMessage, error
 			return all, fmt.Errorf("server %s: %w: a page has no list of %s", c.server.Name, ErrInvalid, l.key)
 		}
 		all = append(all, entries...)
+		size += len(raw)
 		var next *string
 		if json.Unmarshal(p["nextCursor"], &next) != nil || next == nil {
 			return all, nil //nolint:nilerr // a cursor that is none is the end of the list
+		}
+		if size >= maxListed {
+			c.warnOnce("server has a list that is too large; it ends here", "list", l.key)
+			return all, nil
 		}
 		if seen[*next] {
 			c.warnOnce("server repeats a page of a list; the list ends here", "list", l.key)

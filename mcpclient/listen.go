@@ -119,7 +119,7 @@ func (c *Client) follow(uri string) {
 	})
 }
 
-// hear keeps a subscription open until ctx ends or the server refuses it. One that ends for another reason is opened
+// hear keeps a subscription open until ctx ends or the server refuses it, or all of what it is for. One that ends for another reason is opened
 // again; what has changed meanwhile is not known, so then all of it counts as changed.
 func (c *Client) hear(ctx context.Context, want *mcp.NotificationSubscriptions) {
 	pause := listenPause
@@ -130,7 +130,8 @@ func (c *Client) hear(ctx context.Context, want *mcp.NotificationSubscriptions) 
 			return
 		}
 		var refusal *jsonrpc.Error
-		if errors.As(err, &refusal) && refusal.Code != jsonrpc.CodeInternalError {
+		refused := errors.As(err, &refusal) && refusal.Code != jsonrpc.CodeInternalError
+		if refused || errors.Is(err, errUngranted) || errors.Is(err, ErrAuth) { // nobody is asked to sign in for this again and again
 			c.log.Warn("server does not tell of changes; what it says of its lists counts until their time is over",
 				"server", c.server.Name, "err", err)
 			return
@@ -165,8 +166,33 @@ func changesOf(n *mcp.NotificationSubscriptions) []Change {
 	return out
 }
 
-// subscribe opens one subscription and returns when it has ended.
+// subscribe opens one subscription and returns when it has ended, or when the server has acknowledged nothing of it. What it
+// does not acknowledge it does not tell of; that is told once.
 func (c *Client) subscribe(ctx context.Context, want *mcp.NotificationSubscriptions) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	all := changesOf(want)
+	drop := c.conn.subscribe(&subscription{want: all, granted: func(granted []Change) {
+		if len(granted) == 0 {
+			cancel(errUngranted)
+			return
+		}
+		for _, w := range all {
+			if !slices.Contains(granted, w) {
+				c.warnOnce("server does not tell of all changes that it was asked for", "kind", w.Kind)
+			}
+		}
+	}})
+	defer drop()
 	_, err := mcp.CallCustomMethod[listenParams, listenResult](ctx, c.session, listenAlias, &mcp.SubscriptionsListenParams{Notifications: want})
+	var rpc *jsonrpc.Error
+	switch {
+	case errors.Is(context.Cause(ctx), errUngranted):
+		return errUngranted
+	case errors.As(err, &rpc):
+		if own := c.conn.failure(rpc.Data); own != nil {
+			return own
+		}
+	}
 	return err
 }

@@ -4,6 +4,7 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,94 @@ func TestRefusedSubscription(t *testing.T) {
 	assert.Contains(t, logs.String(), "server does not tell of changes")
 	assert.Equal(t, 1, s.sent(t, methodListen))
 	require.NoError(t, c.Close())
+}
+
+// TestUngrantedSubscription: a server that acknowledges nothing of what it was asked for is not listened to, and told so.
+func TestUngrantedSubscription(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Dir, s.Caps, s.Listen = t.TempDir(), listening, []string{"none"}
+	o, logs := logged()
+	o.pause = func(context.Context, time.Duration) error { panic("it is not opened again") }
+	c, err := Connect(t.Context(), s.server(t), o)
+	require.NoError(t, err)
+	c.news.wg.Wait()
+	assert.Contains(t, logs.String(), "server does not tell of changes")
+	assert.Contains(t, logs.String(), errUngranted.Error())
+	_, err = c.Tools(t.Context()) // the server has read what went before
+	require.NoError(t, err)
+	assert.Equal(t, 1, s.sent(t, methodListen))
+	assert.Equal(t, 1, s.sent(t, methodCancelled))
+	require.NoError(t, c.Close())
+}
+
+// TestPartlyGrantedSubscription: what a server does not acknowledge is told to the log, and what it acknowledges beyond
+// that counts for nothing.
+func TestPartlyGrantedSubscription(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Dir, s.Listen = t.TempDir(), []string{"end", "other"}
+	s.Caps = `{"tools":{"listChanged":true},"prompts":{"listChanged":true}}`
+	news := make(chan Change, 10)
+	o, logs := logged()
+	o.Changed = func(ch Change) { news <- ch }
+	o.pause = func(context.Context, time.Duration) error { return nil }
+	open(t, s.server(t), o)
+	assert.Equal(t, Change{Kind: ChangedTools}, <-news, "the rest lapsed when the first one ended, and is not told of again")
+	require.Eventually(t, func() bool { return strings.Contains(logs.String(), "does not tell of all changes") }, time.Minute, time.Millisecond)
+	assert.Contains(t, logs.String(), "kind=prompts")
+	assert.NotContains(t, logs.String(), "kind=tools")
+	assert.Empty(t, news)
+}
+
+// TestSubscriptionsOfOthers: a notification that names a subscription which is none of ours counts for nothing; one that
+// names none is a hint at least.
+func TestSubscriptionsOfOthers(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Tools = []string{`{"name":"say","inputSchema":{"type":"object"}}`}
+	s.Dir, s.Caps, s.Listen = t.TempDir(), listening, []string{"ack"}
+	var told []Change
+	o, logs := logged()
+	o.Changed = func(ch Change) { told = append(told, ch) } // say waits until it was called
+	c := open(t, s.server(t), o)
+	var id string
+	require.Eventually(t, func() bool {
+		in, err := os.ReadFile(filepath.Join(s.Dir, "in"))
+		require.NoError(t, err)
+		for line := range strings.Lines(string(in)) {
+			var r request
+			if json.Unmarshal([]byte(line), &r) == nil && r.Method == methodListen {
+				id = string(r.ID)
+			}
+		}
+		return id != ""
+	}, time.Minute, time.Millisecond)
+	for _, other := range []string{`"` + id + `"`, `"somebody's"`, `4711`} {
+		say(t, c, methodTools, `{"_meta":{"io.modelcontextprotocol/subscriptionId":`+other+`}}`)
+	}
+	assert.Empty(t, told)
+	assert.Contains(t, logs.String(), "it is of no subscription of ours")
+	say(t, c, methodTools, `{"_meta":{"io.modelcontextprotocol/subscriptionId":`+id+`}}`)
+	say(t, c, methodTools, `{}`)
+	assert.Equal(t, []Change{{Kind: ChangedTools}, {Kind: ChangedTools}}, told)
+}
+
+// TestCancelledSubscription: a server may end a subscription by notifications/cancelled; it is opened again.
+func TestCancelledSubscription(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Dir, s.Caps, s.Listen = t.TempDir(), listening, []string{"cancel", "ack"}
+	p := &pauses{asked: make(chan time.Duration), let: make(chan struct{})}
+	news := make(chan Change, 10)
+	o, logs := logged()
+	o.Changed, o.pause = func(ch Change) { news <- ch }, p.wait
+	open(t, s.server(t), o)
+	assert.Equal(t, time.Second, <-p.asked)
+	assert.Contains(t, logs.String(), errUnsubscribed.Error())
+	p.let <- struct{}{}
+	assert.Equal(t, Change{Kind: ChangedTools}, <-news, "something may have changed meanwhile")
+	assert.Equal(t, 2, s.sent(t, methodListen))
 }
 
 // TestFollowedResources: the server is asked to tell of what was read, once each.

@@ -19,6 +19,7 @@ import (
 type memory struct {
 	conn  *conn
 	serve func(w *memory, r *request) // in a goroutine of its own
+	list  func(r *request) string     // the result of tools/list; nil for the usual one
 	group sync.WaitGroup
 
 	mu   sync.Mutex
@@ -38,8 +39,12 @@ func (w *memory) send(_ context.Context, m message) error {
 		case methodInitialize:
 			w.result(&r, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"m","version":"1"}}`)
 		case "tools/list":
+			if w.list != nil {
+				w.result(&r, w.list(&r))
+				return
+			}
 			w.result(&r, `{"tools":[{"name":"slow","inputSchema":{}},{"name":"never","inputSchema":{}},{"name":"quick","inputSchema":{}}]}`)
-		case methodCall:
+		case methodCall, methodRead, methodPrompt:
 			w.serve(w, &r)
 		}
 	})

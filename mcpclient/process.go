@@ -157,24 +157,37 @@ const (
 	tailWidth = 300
 )
 
-// readStderr logs what the server writes there and remembers the end of it.
+// readStderr logs what the server writes there and remembers the end of it. Of a line that never ends it holds no more than
+// is shown.
 func (p *process) readStderr() {
 	defer close(p.heard)
 	br := bufio.NewReaderSize(p.stderr, 4<<10)
+	var line []byte
 	for {
-		part, err := br.ReadString('\n')
-		if line := printable(part, tailWidth); line != "" {
-			p.log.Info("server stderr", "server", p.name, "line", line)
-			p.mu.Lock()
-			p.tail = append(p.tail, line)
-			if len(p.tail) > tailLines {
-				p.tail = append(p.tail[:0], p.tail[1:]...)
-			}
-			p.mu.Unlock()
+		part, err := br.ReadSlice('\n')
+		line = append(line, part[:min(len(part), 2*tailWidth-len(line))]...) // some of it is not printable
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
 		}
+		p.hear(printable(string(line), tailWidth))
+		line = line[:0]
 		if err != nil {
 			return
 		}
+	}
+}
+
+// hear takes a line of stderr.
+func (p *process) hear(line string) {
+	if line == "" {
+		return
+	}
+	p.log.Info("server stderr", "server", p.name, "line", line)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tail = append(p.tail, line)
+	if len(p.tail) > tailLines {
+		p.tail = append(p.tail[:0], p.tail[1:]...)
 	}
 }
 

@@ -108,7 +108,7 @@ func (c *Client) Prompt(ctx context.Context, name string, args map[string]string
 	if err := c.checkPrompt(ctx, name, args); err != nil {
 		return nil, fmt.Errorf("getting the prompt %s: %w", printable(name, 128), err)
 	}
-	raw, err := c.rounds(ctx, true, unhurried(func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
+	raw, err := c.rounds(ctx, true, c.followed(nil, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
 		r, err := c.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args, Meta: meta})
 		if err != nil {
 			return nil, err

@@ -20,7 +20,25 @@ import (
 // ReadResource reads a resource: one block for each part of it, at least one. A resource that is not there is an error.
 // What still holds, as the server has said, is not asked for again.
 func (c *Client) ReadResource(ctx context.Context, uri string) (loop.Blocks, error) {
-	raw, err := c.contents(ctx, uri)
+	raw, err := c.contents(ctx, uri, false, func(ctx context.Context, send showing) (json.RawMessage, error) {
+		return c.rounds(ctx, true, send(nil))
+	})
+	return c.decodeRead(uri, raw, err)
+}
+
+// readFor is ReadResource for a call of the loop's, which shows progress by report. What the server wants to know first goes
+// to the loop, as it does for a tool.
+func (c *Client) readFor(ctx context.Context, j loop.Job, uri string, report func(loop.Block)) (loop.Blocks, error) {
+	shows := newReporter(report)
+	raw, err := c.contents(ctx, uri, len(j.Answers) > 0, func(ctx context.Context, send showing) (json.RawMessage, error) {
+		return c.play(ctx, j, task{safe: true, send: send}, shows)
+	})
+	shows.stop()
+	return c.decodeRead(uri, raw, err)
+}
+
+// decodeRead makes blocks of the result of resources/read.
+func (c *Client) decodeRead(uri string, raw json.RawMessage, err error) (loop.Blocks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", printable(uri, 200), err)
 	}
@@ -44,27 +62,32 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (loop.Blocks, err
 	return out, nil
 }
 
-// contents gives the result of resources/read, as it was kept or as the server has it now.
-func (c *Client) contents(ctx context.Context, uri string) (json.RawMessage, error) {
+// contents gives the result of resources/read, as it was kept or as get has it made now. late says that it has been asked
+// for before, and goes on with an answer of the person's.
+func (c *Client) contents(
+	ctx context.Context, uri string, late bool, get func(context.Context, showing) (json.RawMessage, error),
+) (json.RawMessage, error) {
 	key, about := "resource "+uri, Change{Kind: ChangedResource, URI: uri}
-	if raw, ok := c.conn.cache.get(key); ok {
+	if raw, ok := c.conn.cache.get(key); ok && !late {
 		return raw, nil
 	}
 	age := c.conn.cache.age(ChangedResource)
 	rounds := 0
-	raw, err := c.rounds(ctx, true, unhurried(func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
-		rounds++
-		r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri, Meta: meta})
-		if err != nil {
-			return nil, err
-		}
-		return r.Meta, nil
-	}))
+	raw, err := get(ctx, func(show func(string)) sender {
+		return c.followed(show, func(ctx context.Context, meta mcp.Meta) (mcp.Meta, error) {
+			rounds++
+			r, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri, Meta: meta})
+			if err != nil {
+				return nil, err
+			}
+			return r.Meta, nil
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
 	// What came of a second request may rest on what the person has answered, and is not kept.
-	if ttl, ok := c.holds(about, raw); ok && rounds == 1 {
+	if ttl, ok := c.holds(about, raw); ok && rounds == 1 && !late {
 		c.conn.cache.put(key, about, raw, age, ttl)
 	}
 	c.follow(uri) //nolint:contextcheck // until the client is closed
@@ -139,12 +162,12 @@ func (t *readTool) Preview(_ context.Context, c loop.Call) (loop.Preview, error)
 }
 
 // Run is loop.Tool's.
-func (t *readTool) Run(ctx context.Context, j loop.Job, _ func(loop.Block)) (loop.Result, error) {
+func (t *readTool) Run(ctx context.Context, j loop.Job, report func(loop.Block)) (loop.Result, error) {
 	client, args, err := t.find(j.Call)
 	if err != nil {
 		return loop.Result{}, err
 	}
-	blocks, err := client.ReadResource(ctx, args.URI)
+	blocks, err := client.readFor(ctx, j, args.URI, report)
 	if NoResource(err) {
 		return loop.Result{}, fmt.Errorf("%w%s", err, known(ctx, client))
 	}

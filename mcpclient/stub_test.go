@@ -280,7 +280,8 @@ func (s *stub) complete(r *request) {
 	s.result(r.ID, fmt.Sprintf(`{"completion":{"values":%s,"hasMore":%t}}`, list, more))
 }
 
-// listen answers each subscription in the way that is next: ack keeps it open, end ends it, fail fails, fail N with that
+// listen answers each subscription in the way that is next: ack keeps it open, end ends it by a result and cancel by a
+// notification, none grants nothing, other the tools and something that it was not asked for; a number fails with that
 // code. The last way holds for the rest.
 func (s *stub) listen(r *request) (code int, stop bool) {
 	way := "-32601"
@@ -290,13 +291,23 @@ func (s *stub) listen(r *request) (code int, stop bool) {
 			s.Listen = s.Listen[1:]
 		}
 	}
-	ack := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":`+
-		`{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}}`+"\n", r.ID, r.Params.Wanted)
+	ack := func(granted string) {
+		s.say("notifications/subscriptions/acknowledged",
+			fmt.Sprintf(`{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}`, r.ID, granted))
+	}
+	wanted := string(r.Params.Wanted)
 	switch way {
 	case "ack":
-		s.raw(ack)
+		ack(wanted)
+	case "none":
+		ack(`{}`)
+	case "other":
+		ack(`{"toolsListChanged":true,"resourcesListChanged":true}`)
+	case "cancel":
+		ack(wanted)
+		s.say(methodCancelled, `{"requestId":`+string(r.ID)+`}`)
 	case "end":
-		s.raw(ack)
+		ack(wanted)
 		s.result(r.ID, `{"resultType":"complete","_meta":{}}`)
 	default:
 		var n int

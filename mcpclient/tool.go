@@ -172,8 +172,11 @@ func (t *Tool) Params(j loop.Job) CallParams {
 // a failure is a failed result; that the server does not answer, or refuses the call, is an error. What the server says of
 // its progress is reported as one line, such as "3 of 10: brewing"; report may be nil.
 func (t *Tool) Run(ctx context.Context, j loop.Job, report func(loop.Block)) (loop.Result, error) {
-	shows := newReporter(report)
-	raw, err := t.client.play(ctx, j, t.Params(j), shows)
+	shows, p := newReporter(report), t.Params(j)
+	raw, err := t.client.play(ctx, j, task{p.Safe, func(show func(string)) sender {
+		p.show = show
+		return t.client.caller(p)
+	}}, shows)
 	shows.stop()
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("calling %s: %w", t.name, err)

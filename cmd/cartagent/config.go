@@ -65,7 +65,7 @@ func loadConfig(env func(string) string, f flags) (*config, error) {
 	c := &config{
 		dir:     configDir(env),
 		env:     env,
-		state:   cmp.Or(env("CARTAGENT_STATE_DIR"), xdg(env, "XDG_STATE_HOME", ".local", "state")),
+		state:   stateDir(env),
 		envKeys: envKeys(env),
 	}
 	var errs []error
@@ -149,6 +149,11 @@ func (d *document) rules(path string, raw json.RawMessage) loop.Rules {
 
 func configDir(env func(string) string) string {
 	return cmp.Or(env("CARTAGENT_CONFIG_DIR"), xdg(env, "XDG_CONFIG_HOME", ".config"))
+}
+
+// stateDir is the folder of sessions and tokens; empty where there is none.
+func stateDir(env func(string) string) string {
+	return cmp.Or(env("CARTAGENT_STATE_DIR"), xdg(env, "XDG_STATE_HOME", ".local", "state"))
 }
 
 func (c *config) keyFile() keyFile { return keyFileIn(c.dir) }

@@ -11,13 +11,13 @@ import (
 func newMCP(c console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "List, add, remove and try MCP servers",
+		Short: "List, add, remove and try MCP servers, and sign out of them",
 		Long: `Works on the MCP servers of config.json in the configuration folder, and shows those of the project in the current
 folder, once ` + "`cartagent trust`" + ` has turned them on.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newMCPList(c), newMCPAdd(c), newMCPRemove(c), newMCPCall(c))
+	cmd.AddCommand(newMCPList(c), newMCPAdd(c), newMCPRemove(c), newMCPCall(c), newMCPLogout(c))
 	return cmd
 }
 
@@ -91,8 +91,9 @@ func newMCPRemove(c console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove an MCP server from the configuration",
-		Long:  "Takes a server out of config.json, and leaves all else in there as it is.",
-		Args:  cobra.ExactArgs(1),
+		Long: `Takes a server out of config.json, and leaves all else in there as it is. The tokens that were stored when you signed in
+there are forgotten, unless another server of that file has the same URL.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT)
 			defer stop()

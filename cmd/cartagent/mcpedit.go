@@ -116,14 +116,18 @@ func addServer(ctx context.Context, c console, name string, s *serverSpec, force
 	return nil
 }
 
-// removeServer takes a server out of config.json.
+// removeServer takes a server out of config.json, and forgets its tokens.
 func removeServer(ctx context.Context, c console, name string) error {
-	file, err := changeConfig(ctx, c, func(data []byte) ([]byte, error) { return withoutServer(data, name) })
+	var addresses map[string]string
+	file, err := changeConfig(ctx, c, func(data []byte) ([]byte, error) {
+		addresses = addressesIn(c, data)
+		return withoutServer(data, name)
+	})
 	if err != nil {
 		return err
 	}
 	c.tell(fmt.Sprintf("%s is no longer in %s", shown(name), file))
-	return nil
+	return forgetTokens(ctx, c, name, addresses)
 }
 
 // changeConfig changes config.json as a whole, with no other process in between.

@@ -95,8 +95,8 @@ func (w whichServers) all(c console) (out []*listed, work string, err error) {
 // options are what a client needs to connect to the server.
 func (l *listed) options(c console, logger *log.Logger) mcpclient.Options {
 	return mcpclient.Options{
-		Log: logger, Version: version(),
-		Authorize: signIn(l.tokens, signerAt(c), func(string) serverSpec { return *l.ready }),
+		Log: logger, Version: version(), Setup: connecting,
+		Authorize: signIn(l.tokens, signerAt(c), logger, func(string) serverSpec { return *l.ready }),
 	}
 }
 

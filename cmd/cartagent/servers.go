@@ -31,7 +31,7 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	wanted, refused := p.wanted(s)
 	host := mcpclient.NewHost(mcpclient.HostOptions{Options: mcpclient.Options{
 		Log: p.log.With("session", s.Session), Version: version(), Setup: connecting, Asks: true, Eras: p.eras,
-		Completed: s.PageDone, Authorize: signIn(p.tokens, p.signer(s), p.cfg.specIn(s.Roots[0])),
+		Completed: s.PageDone, Authorize: signIn(p.tokens, p.signer(s), p.log.With("session", s.Session), p.cfg.specIn(s.Roots[0])),
 	}})
 	out := &servers{host: host, shelf: mcpclient.NewShelf(host, p.budget(s.Model), s.Offered), refused: refused}
 	for _, r := range refused {
@@ -39,7 +39,7 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	}
 	wanted = mcpclient.Unique(wanted)
 	host.Add(wanted...)
-	settle(ctx, host, p.patience)
+	p.settle(ctx, host)
 	if s.Model != offlineModel || host.Has("create_order") {
 		return out
 	}
@@ -50,7 +50,11 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	}
 	cart = mcpclient.Unique(append(wanted, cart))[len(wanted)] // another may have its name
 	host.Add(cart)
-	settle(ctx, host, connecting, cart.Name) // without it the model can do nothing
+	ctx, cancel := context.WithTimeout(ctx, connecting) // without it the model can do nothing
+	defer cancel()
+	if _, err := host.Client(ctx, cart.Name); err != nil {
+		p.log.Debug("the cart is not there yet", "session", s.Session, "err", err)
+	}
 	return out
 }
 
@@ -84,10 +88,10 @@ func (p *program) cart(dir string) (mcpclient.Server, error) {
 	return mcpclient.Server{Name: "cart", Command: own, Args: args, Dir: dir, Trusted: true}, nil
 }
 
-func settle(ctx context.Context, host *mcpclient.Host, patience time.Duration, names ...string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (p *program) settle(ctx context.Context, host *mcpclient.Host) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
-	host.Settle(ctx, names...)
+	host.Settle(ctx)
 }
 
 // states are all servers, as they are now.

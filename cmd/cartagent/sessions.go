@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +39,7 @@ Exit codes: 0 done, 1 an error, or something that does not fit, 2 bad usage, suc
 func inStore(cmd *cobra.Command, c console, do func(context.Context, *session.Dir) error) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT)
 	defer stop()
-	state := cmp.Or(c.env("CARTAGENT_STATE_DIR"), xdg(c.env, "XDG_STATE_HOME", ".local", "state"))
+	state := stateDir(c.env)
 	if state == "" {
 		return usageError(errors.New("there is no state folder: set CARTAGENT_STATE_DIR or HOME"))
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/cartagent/cartagent/agent"
 	"github.com/cartagent/cartagent/mcpclient"
 	"github.com/cartagent/cartagent/mcpclient/oauth"
+	"github.com/charmbracelet/log"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
@@ -46,6 +46,8 @@ func (o oauthSpec) check(wrong func(key string, err error)) {
 type signer struct {
 	browser oauth.Browser // nil for nobody
 	advice  string        // what can be done then
+	// elsewhere says that another process has them sign in already; nil for nobody.
+	elsewhere func(server string)
 }
 
 func (o oauthSpec) grant(who signer) oauth.Grant {
@@ -58,22 +60,21 @@ func (o oauthSpec) grant(who signer) oauth.Grant {
 	}
 }
 
-// tokens is where the tokens for servers are kept, in the state folder; in memory where there is none.
-func (c *config) tokens() *oauth.Store {
-	if c.state == "" {
-		return oauth.NewStore("")
-	}
-	return oauth.NewStore(filepath.Join(c.state, "mcp-auth"))
-}
+// tokens is where the tokens for servers are kept.
+func (c *config) tokens() *oauth.Store { return tokensIn(c.state) }
 
 // signIn gets tokens for servers at URLs by what spec says of a server of that name.
-func signIn(store *oauth.Store, who signer, spec func(name string) serverSpec) func(mcpclient.Server) auth.OAuthHandler {
+func signIn(store *oauth.Store, who signer, logger *log.Logger, spec func(name string) serverSpec) func(mcpclient.Server) auth.OAuthHandler {
 	return func(s mcpclient.Server) auth.OAuthHandler {
 		configured := oauthSpec{}
 		if known := spec(s.Name); known.URL == s.URL {
 			configured = known.OAuth
 		}
-		h, err := oauth.New(oauth.Config{Server: s.URL, Name: s.Name, Store: store, Grant: configured.grant(who)})
+		c := oauth.Config{Server: s.URL, Name: s.Name, Store: store, Grant: configured.grant(who), Log: logger}
+		if who.elsewhere != nil {
+			c.Elsewhere = func() { who.elsewhere(s.Name) }
+		}
+		h, err := oauth.New(c)
 		if err != nil {
 			return nil // the address is none, or the redirect; connecting says the first, configuring the second
 		}
@@ -97,7 +98,10 @@ func signerAt(c console) signer {
 	if !isTerminal(c.err) {
 		return signer{advice: "run `cartagent mcp list` once in a terminal"}
 	}
-	return signer{browser: terminalBrowser{c.tell}}
+	return signer{browser: terminalBrowser{c.tell}, elsewhere: func(server string) {
+		c.tell(fmt.Sprintf("the MCP server %s wants you to sign in, and another cartagent has shown you the page for that: "+
+			"this one waits until you are done there", shown(server)))
+	}}
 }
 
 // terminalBrowser has the person at a terminal open a page by themselves.

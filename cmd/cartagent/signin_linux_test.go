@@ -46,11 +46,16 @@ func TestSignInOnATerminal(t *testing.T) {
 	p := startTyping(t, env[1:], "mcp", "list")
 	page := p.shows(t, pageAddress)[1]
 	assert.Contains(t, p.shown.String(), "the MCP server shop wants you to sign in. Open this address in a browser on this machine:")
+	other := startTyping(t, env[1:], "mcp", "list")
+	other.shows(t, regexp.MustCompile(`another cartagent has shown you the page for that: this one waits until you are done there`))
 	said, err := mcptest.Visit(t.Context(), page)
 	require.NoError(t, err)
 	assert.Contains(t, said, "Signed in")
-	p.shows(t, regexp.MustCompile(`(?s)shop: connected.*tools +buy`))
-	assert.Zero(t, p.end(t), p.shown.String())
+	for _, p := range []*typist{p, other} {
+		p.shows(t, regexp.MustCompile(`(?s)shop: connected.*tools +buy`))
+		assert.Zero(t, p.end(t), p.shown.String())
+	}
+	assert.NotRegexp(t, pageAddress, other.shown.String())
 
 	out, errs, err = command("mcp", "call", "shop", "buy", "{}")
 	require.NoError(t, err, errs)
@@ -59,6 +64,13 @@ func TestSignInOnATerminal(t *testing.T) {
 	for _, secret := range shop.Secrets() {
 		assert.NotContains(t, p.shown.String(), secret)
 	}
+
+	_, errs, err = command("mcp", "logout", "shop")
+	require.NoError(t, err, errs)
+	assert.Contains(t, errs, "the tokens of shop are forgotten")
+	_, errs, err = command("mcp", "call", "shop", "buy", "{}")
+	require.Error(t, err)
+	assert.Contains(t, errs, "run `cartagent mcp list` once in a terminal")
 }
 
 // shows reads what the terminal shows until it has the pattern, and gives what that matches.

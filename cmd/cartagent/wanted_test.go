@@ -38,6 +38,22 @@ func TestWantedServers(t *testing.T) {
 	assert.Contains(t, refused[0].Why, "stdio, http and sse")
 }
 
+// The offline model's cart has a name of its own, also where a server that takes no orders is called so.
+func TestTheOfflineCartIsNotMistaken(t *testing.T) {
+	t.Parallel()
+	cfg, err := configured(t, `{"mcpServers": {"cart": {"command": "/nonexistent/cart"}}}`, nil)
+	require.NoError(t, err)
+	p := newProgram(cfg, log.New(io.Discard))
+	p.own = func() (string, error) { return "/nonexistent/cartagent", nil }
+	s := p.connect(t.Context(), agent.Setup{Roots: []string{t.TempDir()}, Model: offlineModel})
+	defer func() { assert.NoError(t, s.host.Close()) }()
+	var names []string
+	for _, v := range s.states() {
+		names = append(names, v.Name)
+	}
+	assert.Equal(t, []string{"cart", "cart-2"}, names)
+}
+
 // A project's command that is a path begins in the project's folder; one that is a name is looked up.
 func TestProjectCommands(t *testing.T) {
 	t.Parallel()

@@ -89,6 +89,7 @@ func run(ctx context.Context, args []string, env func(string) string) error {
 	}
 	c, err := mcpclient.Connect(ctx, server, mcpclient.Options{
 		Log: logger, Version: "0.0.0", Elicit: s.elicit, Authorize: authorize,
+		Setup: 25 * time.Second, Probe: 10 * time.Second, // the suite starts some forty of these at once
 	})
 	if err != nil {
 		return err

@@ -84,6 +84,13 @@ func (a AuthorizationCode) issuers() []string {
 	return []string{a.Client.Issuer}
 }
 
+func (a AuthorizationCode) patience() time.Duration {
+	if a.Browser == nil {
+		return 0
+	}
+	return cmp.Or(a.Wait, DefaultWait)
+}
+
 func (a AuthorizationCode) obtain(ctx context.Context, r request) (*entry, error) {
 	g := r.guard
 	if !g.assumed && !slices.Contains(g.meta.CodeChallengeMethodsSupported, "S256") {
@@ -118,7 +125,7 @@ func (a AuthorizationCode) obtain(ctx context.Context, r request) (*entry, error
 	if err != nil {
 		return nil, err
 	}
-	code, err := l.receive(ctx, cmp.Or(a.Wait, DefaultWait), func(ctx context.Context) error {
+	code, err := l.receive(ctx, a.patience(), func(ctx context.Context) error {
 		return a.Browser.Open(ctx, r.name, page)
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
@@ -37,6 +38,8 @@ func (e Enterprise) check() error {
 
 func (e Enterprise) fits(s *entry) bool   { return ClientCredentials{e.Client}.fits(s) }
 func (e Enterprise) client(*entry) Client { return e.Client }
+
+func (e Enterprise) patience() time.Duration { return 0 }
 
 func (e Enterprise) issuers() []string {
 	return []string{e.Client.Issuer, e.Provider.Issuer}

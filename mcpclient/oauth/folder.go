@@ -81,7 +81,7 @@ func removeTemporary(root *os.Root, name string) error {
 }
 
 // lock takes the lock of a server's credentials, which holds between goroutines and between processes, and waits for
-// it as long as ctx lasts. Whoever changes them has it. Its file stays: removing it would let two have the lock.
+// it as long as ctx lasts. Whoever changes them has it.
 func (s *Store) lock(ctx context.Context, server string) (unlock func(), err error) {
 	if s.dir == "" {
 		s.mu.Lock()
@@ -98,9 +98,24 @@ func (s *Store) lock(ctx context.Context, server string) (unlock func(), err err
 			return nil, context.Cause(ctx)
 		}
 	}
+	return s.lockFile(ctx, strings.TrimSuffix(fileFor(server), ".json")+".lock", func() {})
+}
+
+// consent takes the lock of who has a person sign in at a server, between processes, and waits for it as long as ctx lasts.
+// taken is called when another process has it. Within a process there is one flight for all.
+func (s *Store) consent(ctx context.Context, server string, taken func()) (unlock func(), err error) {
+	if s.dir == "" {
+		return func() {}, nil
+	}
+	return s.lockFile(ctx, strings.TrimSuffix(fileFor(server), ".json")+".consent.lock", taken)
+}
+
+// lockFile takes the lock of a file. The file stays: removing it would let two have the lock. taken is called when somebody
+// has it.
+func (s *Store) lockFile(ctx context.Context, name string, taken func()) (unlock func(), err error) {
 	var file *os.File
 	err = s.in(func(root *os.Root) error {
-		file, err = root.OpenFile(strings.TrimSuffix(fileFor(server), ".json")+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+		file, err = root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 		return err
 	})
 	if err != nil {
@@ -117,6 +132,8 @@ func (s *Store) lock(ctx context.Context, server string) (unlock func(), err err
 		if got {
 			return func() { _ = errors.Join(release(file), file.Close()) }, nil
 		}
+		taken()
+		taken = func() {}
 		select {
 		case <-ctx.Done():
 			return nil, errors.Join(context.Cause(ctx), file.Close())

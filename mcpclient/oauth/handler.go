@@ -22,6 +22,7 @@ type Config struct {
 	Grant     Grant            // AuthorizationCode, ClientCredentials or Enterprise
 	Store     *Store           // nil keeps the tokens in memory
 	Transport *http.Transport  // for requests to authorization servers; nil for the usual one
+	Elsewhere func()           // hears that another process has the person sign in, and that this one waits for it; nil for nobody
 	Log       *log.Logger      // nil for none
 	Now       func() time.Time // nil for time.Now
 }
@@ -37,6 +38,8 @@ type Grant interface {
 	// issuers are those that were configured; the first is the one of the client, empty where it has none.
 	issuers() []string
 	check() error
+	// patience is how long a person may take whom this asks; zero where it asks nobody.
+	patience() time.Duration
 }
 
 // request is what a grant is to get.
@@ -155,18 +158,23 @@ func (h *Handler) authorize(ctx context.Context, req *http.Request, resp *http.R
 	}
 	_, sent, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	for {
-		e, err := h.stored()
-		if err != nil {
+		if done, err := h.overtaken(c, sent); done || err != nil {
 			return err
-		}
-		if e.live(h.cfg.Now()) && e.Access != sent && (!c.stepUp() || covers(e.Scopes, c.scopes)) {
-			return nil // somebody else was faster
 		}
 		f, mine := h.cfg.Store.board(ctx, h.server, func(ctx context.Context) error { return h.fetchToken(ctx, c, sent) })
 		if err := f.wait(ctx); err != nil || mine {
 			return err
 		}
 	}
+}
+
+// overtaken says that somebody else was faster: there is a token now that the server has not refused.
+func (h *Handler) overtaken(c challenge, sent string) (bool, error) {
+	e, err := h.stored()
+	if err != nil {
+		return false, err
+	}
+	return e.live(h.cfg.Now()) && e.Access != sent && (!c.stepUp() || covers(e.Scopes, c.scopes)), nil
 }
 
 // fetchToken is one authorization, from the challenge to the stored token.
@@ -200,6 +208,45 @@ func (h *Handler) fetchToken(ctx context.Context, c challenge, sent string) erro
 			h.setEager(e.Access)
 			return nil
 		}
+	}
+	release := h.consent(ctx)
+	defer release()
+	if done, err := h.overtaken(c, sent); done || err != nil {
+		return err
+	}
+	return h.obtain(ctx, fetch, g, c)
+}
+
+// consent waits for another process that has the person sign in at the server, so that they are asked once. One that takes
+// longer than a person may is not waited for.
+func (h *Handler) consent(ctx context.Context) (release func()) {
+	patience := h.cfg.Grant.patience()
+	if patience <= 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	release, err := h.cfg.Store.consent(ctx, h.server, func() {
+		h.cfg.Log.Info("another process has the person sign in; this one waits for it", "server", h.cfg.Name)
+		if h.cfg.Elsewhere != nil {
+			h.cfg.Elsewhere()
+		}
+	})
+	if err != nil {
+		h.cfg.Log.Debug("not waited for other processes", "server", h.cfg.Name, "err", err)
+		return func() {}
+	}
+	return release
+}
+
+// obtain gets a token by the grant and stores it.
+func (h *Handler) obtain(ctx context.Context, fetch *fetcher, g *guard, c challenge) error {
+	known, err := h.stored()
+	if err != nil {
+		return err
+	}
+	if known != nil && known.Issuer != g.issuer {
+		known = nil // another issuer's, of no use here
 	}
 	if err := h.try(known); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // ClientCredentials has no person: the client acts in its own name, by its secret or its key.
@@ -36,6 +37,8 @@ func (c ClientCredentials) client(*entry) Client { return c.Client }
 func (c ClientCredentials) issuers() []string {
 	return []string{c.Client.Issuer}
 }
+
+func (c ClientCredentials) patience() time.Duration { return 0 }
 
 func (c ClientCredentials) obtain(ctx context.Context, r request) (*entry, error) {
 	return asItself(ctx, r, c.Client, url.Values{"grant_type": {grantClient}})

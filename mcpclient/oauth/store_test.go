@@ -221,6 +221,67 @@ func TestProcessesThatRefreshAtTheSameTimeDoItOnce(t *testing.T) {
 	assert.Len(t, a.refresh, 1, "and no token was used twice")
 }
 
+// Of two processes that a server refuses at the same time, one has the person sign in, and the other one waits for it.
+func TestProcessesAskAPersonOnce(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t, settings{})
+	s := newShop(t, a)
+	inside, goOn, told := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	dir := t.TempDir()
+	first := newHandler(t, Config{Server: s.url, Store: NewStore(dir), Grant: AuthorizationCode{Browser: browser(
+		func(ctx context.Context, _, address string) error {
+			close(inside)
+			<-goOn
+			return (&follower{}).Open(ctx, "", address)
+		},
+	)}})
+	b := &follower{}
+	second := newHandler(t, Config{
+		Server: s.url, Store: NewStore(dir), Grant: AuthorizationCode{Browser: b}, Elsewhere: func() { close(told) },
+	})
+	nobody := newHandler(t, Config{Server: s.url, Store: NewStore(dir), Grant: AuthorizationCode{}})
+	results := make(chan error, 2)
+	go func() { _, err := buy(t.Context(), first, s.url); results <- err }()
+	<-inside
+	_, err := buy(t.Context(), nobody, s.url)
+	require.ErrorIs(t, err, ErrNobody, "who has nobody to ask waits for nobody")
+	go func() { _, err := buy(t.Context(), second, s.url); results <- err }()
+	<-told
+	close(goOn)
+	for range 2 {
+		require.NoError(t, <-results)
+	}
+	visits, requests := a.counts()
+	assert.Equal(t, []int{1, 1}, []int{visits, requests})
+	assert.Zero(t, b.count())
+}
+
+// One that waits for another process asks by itself when that has failed, or takes longer than a person may.
+func TestAProcessIsNotWaitedForInVain(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]time.Duration{"it fails": time.Hour, "it hangs": 2 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAuthority(t, settings{})
+			s := newShop(t, a)
+			dir := t.TempDir()
+			b := &follower{}
+			h := newHandler(t, Config{Server: s.url, Store: NewStore(dir), Grant: AuthorizationCode{Browser: b, Wait: wait}})
+			release, err := NewStore(dir).consent(t.Context(), h.server, func() { assert.Fail(t, "nobody has it") })
+			require.NoError(t, err)
+			if name == "it fails" {
+				h.cfg.Elsewhere = release
+			} else {
+				defer release()
+			}
+			status, err := buy(t.Context(), h, s.url)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusOK, status)
+			assert.Equal(t, 1, b.count())
+		})
+	}
+}
+
 func TestFilesAreTheirOwnersAlone(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -238,7 +299,7 @@ func TestFilesAreTheirOwnersAlone(t *testing.T) {
 	assert.Equal(t, os.FileMode(0o700), mode(dir))
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
-	assert.Len(t, names, 2, "the file and its lock")
+	assert.Len(t, names, 3, "the file, its lock, and that of who asks the person")
 	for _, name := range names {
 		assert.Equal(t, os.FileMode(0o600), mode(name))
 	}

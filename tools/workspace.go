@@ -30,6 +30,7 @@ type Workspace struct {
 type root struct {
 	name, real string
 	dir        *os.Root
+	hidden     func() []string // what no tool may touch; see Hide
 }
 
 // place is a path that was mapped onto a root: rel names it beneath dir, "." being the root itself. None of the
@@ -128,6 +129,9 @@ func (w *Workspace) locate(name string) (place, error) {
 		p, link, err := r.walk(rel)
 		if err != nil {
 			return place{}, fmt.Errorf("looking at %s: %w", name, plain(err))
+		}
+		if link == "" && r.secrets().hold(p) {
+			return place{}, fmt.Errorf("%s is not for tools: %w", name, ErrSecret)
 		}
 		if link == "" {
 			return p, nil

@@ -63,8 +63,10 @@ func (c *config) tokens() *oauth.Store {
 	if c.state == "" {
 		return oauth.NewStore("")
 	}
-	return oauth.NewStore(filepath.Join(c.state, "mcp-auth"))
+	return oauth.NewStore(c.tokenFolder())
 }
+
+func (c *config) tokenFolder() string { return filepath.Join(c.state, "mcp-auth") }
 
 // signIn gets tokens for servers at URLs by what spec says of a server of that name.
 func signIn(store *oauth.Store, who signer, spec func(name string) serverSpec) func(mcpclient.Server) auth.OAuthHandler {

@@ -151,6 +151,7 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	if err != nil {
 		return nil, errors.Join(&loop.Failure{Kind: loop.FailRequest, Message: "The session's folders cannot be opened: " + err.Error()}, out.close())
 	}
+	space.Hide(p.cfg.secrets)
 	known, problems := skills.Load(p.skillSources(s.Roots[0])...)
 	for _, problem := range problems {
 		p.log.Warn("skill", "problem", problem.String())

@@ -57,8 +57,12 @@ type console struct {
 func (c console) tell(line string) { _, _ = fmt.Fprintln(c.err, "cartagent: "+line) }
 
 func main() {
+	c := console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv}
+	if err := conceal(); err != nil { // it works all the same
+		c.tell(err.Error())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	code := execute(ctx, os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv})
+	code := execute(ctx, os.Args[1:], c)
 	stop()
 	os.Exit(code)
 }

@@ -70,13 +70,33 @@ func openRoot(name string) (root, error) {
 	name = filepath.Clean(name)
 	actual, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return root{}, err
+		return root{}, noFolder(name, err)
 	}
 	dir, err := os.OpenRoot(actual)
 	if err != nil {
-		return root{}, err
+		return root{}, noFolder(name, err)
 	}
 	return root{name: name, real: actual, dir: dir}, nil
+}
+
+// noFolder says why a folder could not be opened.
+func noFolder(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the folder %s does not exist", name)
+	}
+	if info, statErr := os.Stat(name); statErr == nil && !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", name)
+	}
+	return fmt.Errorf("the folder %s cannot be opened: %w", name, plain(err))
+}
+
+// CheckRoot says why Open would not open a folder.
+func CheckRoot(name string) error {
+	r, err := openRoot(name)
+	if err != nil {
+		return err
+	}
+	return r.dir.Close()
 }
 
 // Close ends the background processes that commands left behind and closes the roots.

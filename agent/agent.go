@@ -177,12 +177,13 @@ type Agent struct {
 
 	mu       sync.Mutex
 	sessions map[acp.SessionID]*session
+	leaving  map[acp.SessionID]<-chan struct{} // closed once nothing holds the session's log any more
 	closed   bool
 }
 
 // New makes an agent for a client, as acp.Serve wants it bound.
 func New(client *acp.ClientConn, o Options) *Agent {
-	return &Agent{o: o, client: client, sessions: make(map[acp.SessionID]*session)}
+	return &Agent{o: o, client: client, sessions: make(map[acp.SessionID]*session), leaving: make(map[acp.SessionID]<-chan struct{})}
 }
 
 // Initialize implements acp.Agent.

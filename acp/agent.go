@@ -47,7 +47,7 @@ type (
 	}
 	// Deleter forgets a stored session (sessionCapabilities.delete).
 	Deleter interface {
-		DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
+		DeleteSession(*DeleteSessionRequest) (func(context.Context) (*DeleteSessionResponse, error), error)
 	}
 	// Authenticator logs in by one of its authMethods.
 	Authenticator interface {
@@ -144,7 +144,7 @@ func (s *served) addOptional(a Agent) {
 		add(s, "session/close", reserved(v.CloseSession))
 	}
 	if v, ok := a.(Deleter); ok {
-		add(s, "session/delete", plain(v.DeleteSession))
+		add(s, "session/delete", reserved(v.DeleteSession))
 	}
 	if v, ok := a.(Authenticator); ok {
 		add(s, "authenticate", plain(v.Authenticate))

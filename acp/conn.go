@@ -103,7 +103,7 @@ func (c *conn) start(ctx context.Context) {
 }
 
 // supervise ends with the connection what depends on it, and the connection some time after ctx if it does not end by
-// itself, because its reader is stuck in a write that the peer does not read.
+// itself: soon, where its reader is stuck in a write that the peer does not read and so has not even begun to drain.
 func (c *conn) supervise(ctx context.Context) {
 	defer c.cancel(ErrClosed)
 	select {
@@ -111,13 +111,28 @@ func (c *conn) supervise(ctx context.Context) {
 		return
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(c.grace + c.grace/4)
+	stuck, late := time.NewTimer(c.grace/4), time.NewTimer(c.grace+c.grace/4)
+	defer stuck.Stop()
 	defer late.Stop()
 	select {
 	case <-c.rpc.DisconnectNotify():
-	case <-late.C:
-		c.close()
+		return
+	case <-stuck.C:
 	}
+	if c.draining() {
+		select {
+		case <-c.rpc.DisconnectNotify():
+			return
+		case <-late.C:
+		}
+	}
+	c.close()
+}
+
+func (c *conn) draining() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.drained.IsZero()
 }
 
 func (c *conn) close() {

@@ -29,8 +29,8 @@ func (*fullAgent) ListSessions(ctx context.Context, _ *ListSessionsRequest) (*Li
 	return nothing[ListSessionsResponse](ctx)
 }
 
-func (*fullAgent) DeleteSession(ctx context.Context, _ *DeleteSessionRequest) (*DeleteSessionResponse, error) {
-	return nothing[DeleteSessionResponse](ctx)
+func (*fullAgent) DeleteSession(*DeleteSessionRequest) (func(context.Context) (*DeleteSessionResponse, error), error) {
+	return nothing[DeleteSessionResponse], nil
 }
 
 func (*fullAgent) Authenticate(ctx context.Context, _ *AuthenticateRequest) (*AuthenticateResponse, error) {

@@ -50,8 +50,8 @@ func (*everyAgent) ListSessions(context.Context, *ListSessionsRequest) (*ListSes
 	return &ListSessionsResponse{}, nil
 }
 
-func (*everyAgent) DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error) {
-	return &DeleteSessionResponse{}, nil
+func (*everyAgent) DeleteSession(*DeleteSessionRequest) (func(context.Context) (*DeleteSessionResponse, error), error) {
+	return func(context.Context) (*DeleteSessionResponse, error) { return &DeleteSessionResponse{}, nil }, nil
 }
 
 func (*everyAgent) Authenticate(context.Context, *AuthenticateRequest) (*AuthenticateResponse, error) {

@@ -28,6 +28,8 @@ type Options struct {
 	// Check says early, and cheaply, why a session with that model could not work: a missing key, for example. May be
 	// nil.
 	Check func(model string) error
+	// Folder says why no session could work in a folder, an absolute path: it is not there, or it is a file. May be nil.
+	Folder func(name string) error
 	// Commands are the slash commands of a folder, known before anything is opened: its skills. May be nil.
 	Commands func(cwd string) []SlashCommand
 	// MCP says which MCP servers Open can connect besides those on stdio.
@@ -176,12 +178,13 @@ type Agent struct {
 
 	mu       sync.Mutex
 	sessions map[acp.SessionID]*session
+	leaving  map[acp.SessionID]<-chan struct{} // closed once nothing holds the session's log any more
 	closed   bool
 }
 
 // New makes an agent for a client, as acp.Serve wants it bound.
 func New(client *acp.ClientConn, o Options) *Agent {
-	return &Agent{o: o, client: client, sessions: make(map[acp.SessionID]*session)}
+	return &Agent{o: o, client: client, sessions: make(map[acp.SessionID]*session), leaving: make(map[acp.SessionID]<-chan struct{})}
 }
 
 // Initialize implements acp.Agent.
@@ -209,6 +212,9 @@ func (a *Agent) Initialize(_ context.Context, r *acp.InitializeRequest) (*acp.In
 // NewSession implements acp.Agent. Nothing is started but the session's log: servers, model and tools wait for the
 // first prompt, except that servers which the client passed begin to connect right away.
 func (a *Agent) NewSession(ctx context.Context, r *acp.NewSessionRequest) (*acp.NewSessionResponse, error) {
+	if err := a.folders(r); err != nil {
+		return nil, err
+	}
 	if err := a.check(a.defaultModel(r.Cwd)); err != nil {
 		return nil, err
 	}
@@ -226,6 +232,23 @@ func (a *Agent) NewSession(ctx context.Context, r *acp.NewSessionRequest) (*acp.
 		return nil, errors.Join(err, created.Close())
 	}
 	return &acp.NewSessionResponse{SessionID: id, Modes: s.modes(), ConfigOptions: s.configOptions(), Then: s.settled}, nil
+}
+
+// folders says which of the folders of a new session could not be worked in. One that is loaded is not asked: what was
+// said in it can be read also when its folder is gone.
+func (a *Agent) folders(r *acp.NewSessionRequest) error {
+	if a.o.Folder == nil {
+		return nil
+	}
+	if err := a.o.Folder(r.Cwd); err != nil {
+		return acp.InvalidParams("params/cwd: %v; open the session in a folder that is there", err)
+	}
+	for i, dir := range r.AdditionalDirectories {
+		if err := a.o.Folder(dir); err != nil {
+			return acp.InvalidParams("params/additionalDirectories/%d: %v; leave it out, or name a folder that is there", i, err)
+		}
+	}
+	return nil
 }
 
 // admit puts a session among the open ones.

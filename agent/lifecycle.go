@@ -54,11 +54,8 @@ func (a *Agent) reopen(id acp.SessionID) (reload, error) {
 		return nil, acp.ErrClosed
 	}
 	if !known || s.isClosed() {
-		next := newSession(a, id)
-		if known {
-			next.after = s.gone
-		}
-		s = next
+		s = newSession(a, id)
+		s.after = a.leaving[id]
 		a.sessions[id] = s
 	}
 	t, err := s.reserve()
@@ -250,39 +247,69 @@ func (a *Agent) title(ctx context.Context, id acp.SessionID) string {
 
 // CloseSession implements acp.Closer.
 func (a *Agent) CloseSession(r *acp.CloseSessionRequest) (func(context.Context) (*acp.CloseSessionResponse, error), error) {
-	s := a.session(r.SessionID)
-	if s == nil || !s.shut() {
+	s := a.leave(r.SessionID)
+	if s == nil {
 		return nil, notOpen(r.SessionID)
 	}
 	return func(context.Context) (*acp.CloseSessionResponse, error) {
-		if err := s.close(nil); err != nil {
-			a.o.Log.Warn("closing a session", "session", s.id, "err", err)
-		}
-		a.forget(s)
+		a.end(s)
 		return nil, nil //nolint:nilnil // an empty result
 	}, nil
 }
 
-// DeleteSession implements acp.Deleter. An open session is closed first.
-func (a *Agent) DeleteSession(ctx context.Context, r *acp.DeleteSessionRequest) (*acp.DeleteSessionResponse, error) {
-	if end, err := a.CloseSession(&acp.CloseSessionRequest{SessionID: r.SessionID}); err == nil {
-		if _, err := end(ctx); err != nil {
-			return nil, err
-		}
-	}
+// leave shuts an open session, which its caller must end; nil if there is none. Who opens it again waits for that end.
+func (a *Agent) leave(id acp.SessionID) *session {
 	a.mu.Lock()
-	s := a.sessions[r.SessionID]
+	defer a.mu.Unlock()
+	s := a.sessions[id]
+	if s == nil || !s.shut() {
+		return nil
+	}
+	a.leaving[id] = s.gone
+	return s
+}
+
+// end closes a session that was left.
+func (a *Agent) end(s *session) {
+	if err := s.close(nil); err != nil {
+		a.o.Log.Warn("closing a session", "session", s.id, "err", err)
+	}
+	a.forget(s)
+	a.left(s.id, s.gone)
+}
+
+// left takes back what leave, or a deletion, has others wait for, unless these wait for something else by now.
+func (a *Agent) left(id acp.SessionID, gone <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.leaving[id] == gone {
+		delete(a.leaving, id)
+	}
+}
+
+// DeleteSession implements acp.Deleter. An open session is closed first. Who asks for the session behind this waits, and
+// does not find it.
+func (a *Agent) DeleteSession(r *acp.DeleteSessionRequest) (func(context.Context) (*acp.DeleteSessionResponse, error), error) {
+	id := r.SessionID
+	s := a.leave(id)
+	deleted := make(chan struct{})
+	a.mu.Lock()
+	before := a.leaving[id]
+	a.leaving[id] = deleted
 	a.mu.Unlock()
-	if s != nil && s.isClosed() { // somebody else closes it
-		select {
-		case <-s.gone:
-		case <-ctx.Done():
-			return nil, acp.ErrCancelled
+	return func(ctx context.Context) (*acp.DeleteSessionResponse, error) {
+		defer a.left(id, deleted)
+		defer close(deleted)
+		if s != nil {
+			a.end(s)
 		}
-	}
-	err := a.o.Store.Delete(ctx, r.SessionID)
-	if err != nil && !errors.Is(err, acp.ErrNotFound) {
-		return nil, leaseError(r.SessionID, err)
-	}
-	return nil, nil //nolint:nilnil // an empty result
+		if before != nil {
+			<-before
+		}
+		err := a.o.Store.Delete(ctx, id)
+		if err != nil && !errors.Is(err, acp.ErrNotFound) {
+			return nil, leaseError(id, err)
+		}
+		return nil, nil //nolint:nilnil // an empty result
+	}, nil
 }

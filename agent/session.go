@@ -28,8 +28,8 @@ type session struct {
 	gate  *gate
 	asker *asker
 
-	after <-chan struct{} // an earlier one by that id, that is being closed, is gone then
-	gone  chan struct{}   // closed when everything that the session held is free
+	after <-chan struct{} // closed when an earlier one by that id is gone; nil if there was none
+	gone  chan struct{}   // closed when everything that the session held is free, and the earlier one is gone
 	free  sync.Once       // closes gone
 
 	mu     sync.Mutex
@@ -426,6 +426,9 @@ func (s *session) close(cause error) error {
 	if s.log != nil {
 		err = errors.Join(err, s.log.Close())
 		s.log = nil
+	}
+	if s.after != nil {
+		<-s.after
 	}
 	return err
 }

@@ -38,6 +38,9 @@ func (m *machine) propose(calls []Call, cut bool) {
 	m.advance()
 }
 
+// SearchTool is the name of the tool by which the model finds tools that it has not been offered yet.
+const SearchTool = "tool_search"
+
 // unfit says why a call cannot even be previewed; it is empty for one that can.
 func (m *machine) unfit(c Call, cut bool) string {
 	if cut {
@@ -52,7 +55,11 @@ func (m *machine) unfit(c Call, cut bool) string {
 		for i, sp := range m.s.specs {
 			names[i] = sp.Name
 		}
-		return fmt.Sprintf("There is no tool %q. The tools are: %s.", c.Tool, strings.Join(names, ", "))
+		more := ""
+		if slices.Contains(names, SearchTool) {
+			more = fmt.Sprintf(" %s finds more of them: what it finds is listed from your next reply on.", SearchTool)
+		}
+		return fmt.Sprintf("There is no tool %q. The tools are: %s.%s", c.Tool, strings.Join(names, ", "), more)
 	}
 	if c.Bad != "" {
 		return "Not run: " + c.Bad + "."

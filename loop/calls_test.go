@@ -73,6 +73,11 @@ func TestUnfitCalls(t *testing.T) {
 		"unknown tool": {specs()[:2], NewCall("", "buy", "{}"), `There is no tool "buy". The tools are: look, query.`},
 		"no tools":     {nil, NewCall("", "buy", "{}"), `There is no tool "buy": there are no tools.`},
 		"no name":      {specs()[:1], NewCall("", "", "{}"), `There is no tool "". The tools are: look.`},
+		"not found yet": {
+			[]Spec{{Name: "look"}, {Name: SearchTool}},
+			NewCall("", "buy", "{}"),
+			`There is no tool "buy". The tools are: look, tool_search. tool_search finds more of them: what it finds is listed from your next reply on.`,
+		},
 		"bad arguments": {
 			specs(), NewCall("", "sell", "[]"), "Not run: the arguments must be a JSON object, not an array.",
 		},

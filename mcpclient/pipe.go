@@ -79,6 +79,9 @@ func (p *pipe) send(ctx context.Context, m message) error {
 		return p.conn.wasClosed()
 	}
 	defer func() { <-p.wlock }()
+	if err := ctx.Err(); err != nil { // the lock was free, and came first
+		return err
+	}
 	before := len(p.rest)
 	out := append(append(p.rest, m.data...), '\n')
 	p.rest = nil

@@ -116,7 +116,7 @@ func (s *Shelf) Index() string {
 	return strings.TrimSpace(b.String())
 }
 
-const searchName = "tool_search"
+const searchName = loop.SearchTool
 
 // searchTool is the tool tool_search {query} of a shelf.
 type searchTool Shelf

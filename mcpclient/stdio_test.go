@@ -344,6 +344,24 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// What is not wanted any more is not begun, though there may be room for it.
+func TestNothingIsSentTooLate(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	p := &pipe{conn: newConn(Server{Name: "shop"}, Options{}.withDefaults()), proc: &process{stdin: w}, wlock: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		require.ErrorIs(t, p.send(ctx, message{data: []byte("late")}), context.Canceled)
+	}
+	require.NoError(t, w.Close())
+	sent, err := io.ReadAll(r)
+	require.NoError(t, err)
+	assert.Empty(t, string(sent))
+	require.NoError(t, r.Close())
+}
+
 // TestServerThatDoesNotRead: calls to it end in time, and no half message is left on the line.
 func TestServerThatDoesNotRead(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 // hits are counted.
 type findings struct {
 	show    func(place) string
+	hidden  secrets
 	buf     []byte
 	dir     *os.Root // the folder of the file before, and where that is
 	at      place
@@ -26,9 +27,10 @@ type findings struct {
 	failed  unread
 }
 
-func newFindings(show func(place) string) *findings {
+func newFindings(show func(place) string, hidden secrets) *findings {
 	return &findings{
 		show:   show,
+		hidden: hidden,
 		buf:    make([]byte, scanBlock),
 		binary: unread{what: "binary, not searched"},
 		failed: unread{what: "not readable"},
@@ -86,7 +88,7 @@ func (fd *findings) file(ctx context.Context, f finder, p place) error {
 func (fd *findings) open(p place) (*os.File, error) {
 	dir, name := filepath.Split(p.rel)
 	if dir == "" {
-		return p.root.dir.Open(p.rel)
+		return fd.hidden.open(p.root.dir.Open(p.rel))
 	}
 	if fd.dir == nil || fd.at != (place{root: p.root, rel: dir}) {
 		d, err := p.root.dir.OpenRoot(filepath.Clean(dir))
@@ -98,7 +100,7 @@ func (fd *findings) open(p place) (*os.File, error) {
 		}
 		fd.dir, fd.at = d, place{root: p.root, rel: dir}
 	}
-	return fd.dir.Open(name)
+	return fd.hidden.open(fd.dir.Open(name))
 }
 
 func (fd *findings) close() error {

@@ -52,7 +52,7 @@ func (p place) open() (*os.File, error) {
 	if !p.info.Mode().IsRegular() {
 		return nil, fmt.Errorf("it is %s", special(p.info.Mode()))
 	}
-	f, err := p.root.dir.Open(p.rel)
+	f, err := p.root.secrets().open(p.root.dir.Open(p.rel)) // it may be another one by now
 	if err != nil {
 		return nil, plain(err)
 	}

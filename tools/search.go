@@ -145,7 +145,7 @@ func (k *kit) runSearch(ctx context.Context, in searchArgs, j loop.Job, _ func(l
 	if err := sameTarget(in.Path, p, j.Preview); err != nil {
 		return loop.Result{}, err
 	}
-	found := newFindings(k.shown)
+	found := newFindings(k.shown, p.root.secrets())
 	switch {
 	case p.info.Mode().IsRegular():
 		err = found.file(ctx, f, p)

@@ -30,6 +30,7 @@ type Workspace struct {
 type root struct {
 	name, real string
 	dir        *os.Root
+	hidden     func() []string // what no tool may touch; see Hide
 }
 
 // place is a path that was mapped onto a root: rel names it beneath dir, "." being the root itself. None of the
@@ -69,13 +70,33 @@ func openRoot(name string) (root, error) {
 	name = filepath.Clean(name)
 	actual, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return root{}, err
+		return root{}, noFolder(name, err)
 	}
 	dir, err := os.OpenRoot(actual)
 	if err != nil {
-		return root{}, err
+		return root{}, noFolder(name, err)
 	}
 	return root{name: name, real: actual, dir: dir}, nil
+}
+
+// noFolder says why a folder could not be opened.
+func noFolder(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the folder %s does not exist", name)
+	}
+	if info, statErr := os.Stat(name); statErr == nil && !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", name)
+	}
+	return fmt.Errorf("the folder %s cannot be opened: %w", name, plain(err))
+}
+
+// CheckRoot says why Open would not open a folder.
+func CheckRoot(name string) error {
+	r, err := openRoot(name)
+	if err != nil {
+		return err
+	}
+	return r.dir.Close()
 }
 
 // Close ends the background processes that commands left behind and closes the roots.
@@ -128,6 +149,9 @@ func (w *Workspace) locate(name string) (place, error) {
 		p, link, err := r.walk(rel)
 		if err != nil {
 			return place{}, fmt.Errorf("looking at %s: %w", name, plain(err))
+		}
+		if link == "" && r.secrets().hold(p) {
+			return place{}, fmt.Errorf("%s is not for tools: %w", name, ErrSecret)
 		}
 		if link == "" {
 			return p, nil

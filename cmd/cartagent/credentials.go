@@ -242,16 +242,37 @@ func (f keyFile) remove() (bool, error) {
 		err = nil
 	}
 	errs := []error{err}
-	siblings, _ := os.ReadDir(filepath.Dir(target)) // a folder that is not there has none
-	for _, s := range siblings {
-		if strings.HasPrefix(s.Name(), keyFileName+".") && strings.HasSuffix(s.Name(), ".tmp") {
-			errs = append(errs, os.Remove(filepath.Join(filepath.Dir(target), s.Name())))
-		}
+	for _, left := range f.unfinished() {
+		errs = append(errs, os.Remove(left))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return had, fmt.Errorf("removing the stored keys: %w", err)
 	}
 	return had, nil
+}
+
+// unfinished are the files that a crash in the middle of a write has left, each with keys in it.
+func (f keyFile) unfinished() (paths []string) {
+	dir := filepath.Dir(f.target())
+	siblings, _ := os.ReadDir(dir) // a folder that is not there has none
+	for _, s := range siblings {
+		if strings.HasPrefix(s.Name(), keyFileName+".") && strings.HasSuffix(s.Name(), ".tmp") {
+			paths = append(paths, filepath.Join(dir, s.Name()))
+		}
+	}
+	return paths
+}
+
+// secrets are the files and folders that hold what the person has entrusted to this program: no tool of a model may read
+// them, wherever a session works.
+func (c *config) secrets() (paths []string) {
+	if file := c.keyFile(); file.path != "" {
+		paths = append(file.unfinished(), file.path)
+	}
+	if c.state != "" {
+		paths = append(paths, tokenFolder(c.state))
+	}
+	return paths
 }
 
 // target is the file itself, where the path is a link to it.

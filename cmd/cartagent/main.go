@@ -63,6 +63,9 @@ func main() { perform(console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env:
 
 // perform runs the process's command line, and ends the process.
 func perform(c console) {
+	if err := conceal(); err != nil { // it works all the same
+		c.tell(err.Error())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:], c)
 	stop()

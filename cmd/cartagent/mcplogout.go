@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -99,14 +98,6 @@ func keptTokens(c console) []string {
 		}
 	}
 	return out
-}
-
-// tokensIn is where the tokens for servers are kept, in the state folder; in memory where there is none.
-func tokensIn(state string) *oauth.Store {
-	if state == "" {
-		return oauth.NewStore("")
-	}
-	return oauth.NewStore(filepath.Join(state, "mcp-auth"))
 }
 
 // forgetTokens forgets the tokens of a server that was taken out of the configuration, unless another one that is left there

@@ -21,6 +21,7 @@ func (p *agentProcess) ask(t *testing.T, id int, session, text, kind string) (as
 	for {
 		line, err := p.out.ReadString('\n')
 		require.NoError(t, err, p.stderr)
+		p.lines = append(p.lines, line)
 		var m struct {
 			ID     int
 			Method string

@@ -39,6 +39,14 @@ func startAgent(t *testing.T, env ...string) *agentProcess {
 // startAgentWith starts one with more flags.
 func startAgentWith(t *testing.T, flags []string, env ...string) *agentProcess {
 	t.Helper()
+	p := newAgent(t, flags, env...)
+	p.start(t)
+	return p
+}
+
+// newAgent is one that has not been started yet.
+func newAgent(t *testing.T, flags []string, env ...string) *agentProcess {
+	t.Helper()
 	args := append([]string{"acp"}, flags...)
 	p := &agentProcess{cmd: exec.CommandContext(t.Context(), binary(t), args...), stderr: &strings.Builder{}, home: t.TempDir()}
 	p.cmd.Dir = p.home
@@ -47,6 +55,11 @@ func startAgentWith(t *testing.T, flags []string, env ...string) *agentProcess {
 		"CARTAGENT_STATE_DIR=" + filepath.Join(p.home, "state"), "CARTAGENT_CONFIG_DIR=" + filepath.Join(p.home, "config"),
 	}, env...)
 	p.cmd.Stderr = p.stderr
+	return p
+}
+
+func (p *agentProcess) start(t *testing.T) {
+	t.Helper()
 	var err error
 	p.in, err = p.cmd.StdinPipe()
 	require.NoError(t, err)
@@ -54,7 +67,6 @@ func startAgentWith(t *testing.T, flags []string, env ...string) *agentProcess {
 	require.NoError(t, err)
 	p.out, p.stdout = bufio.NewReader(out), out
 	require.NoError(t, p.cmd.Start())
-	return p
 }
 
 func (p *agentProcess) send(t *testing.T, format string, args ...any) {

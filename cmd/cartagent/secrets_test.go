@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -147,4 +148,39 @@ func TestNoSecretIsKept(t *testing.T) {
 		return err
 	}))
 	assert.GreaterOrEqual(t, files, 6, "there are logs to look through")
+}
+
+// TestStoredKeysAreForNoTool: in a session that works right above them, and in an editor that would give everything.
+func TestStoredKeysAreForNoTool(t *testing.T) {
+	t.Parallel()
+	base := stubModel(t, []scripted.Reply{
+		scripted.Ask("read", `{"path":"config/credentials.json"}`),
+		scripted.Ask("read", `{"path":"state/mcp-auth/shop.json"}`),
+		scripted.Ask("search", `{"pattern":"planted-[a-z]+"}`),
+		scripted.Ask("edit", `{"path":"config/credentials.json","edits":[{"old":"planted","new":"other"}]}`),
+		{Text: []string{"Done."}},
+	})
+	p := startAgent(t, "CARTAGENT_MODEL=openai/stub", "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+base)
+	for name, text := range map[string]string{
+		"config/credentials.json": `{"anthropic":{"key":"planted-stored"}}`, "config/credentials.json.123.tmp": `{"anthropic":{"key":"planted-left"}}`,
+		"state/mcp-auth/shop.json": `{"access":"planted-token"}`, "notes": "planted-note",
+	} {
+		path := filepath.Join(p.home, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	p.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true}}}}`)
+	p.until(t, `"id":0`)
+	p.send(t, `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, p.home)
+	var r struct{ Result struct{ SessionID string } }
+	require.NoError(t, json.Unmarshal([]byte(p.until(t, `"id":1`)), &r))
+	p.send(t, `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"go"}]}}`, r.Result.SessionID)
+	p.until(t, `"id":2`)
+	p.end(t, p.closeInput)
+	all := strings.Join(p.lines, "")
+	for _, secret := range []string{"planted-stored", "planted-left", "planted-token", "fs/read_text_file", "request_permission"} {
+		assert.NotContains(t, all, secret)
+	}
+	assert.Contains(t, all, "planted-note")
+	assert.GreaterOrEqual(t, strings.Count(all, "only cartagent itself may read"), 4)
 }

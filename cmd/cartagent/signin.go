@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/cartagent/cartagent/agent"
 	"github.com/cartagent/cartagent/mcpclient"
@@ -62,6 +63,17 @@ func (o oauthSpec) grant(who signer) oauth.Grant {
 
 // tokens is where the tokens for servers are kept.
 func (c *config) tokens() *oauth.Store { return tokensIn(c.state) }
+
+// tokensIn is where the tokens for servers are kept, in the state folder; in memory where there is none.
+func tokensIn(state string) *oauth.Store {
+	if state == "" {
+		return oauth.NewStore("")
+	}
+	return oauth.NewStore(tokenFolder(state))
+}
+
+// tokenFolder is the folder of tokensIn.
+func tokenFolder(state string) string { return filepath.Join(state, "mcp-auth") }
 
 // signIn gets tokens for servers at URLs by what spec says of a server of that name.
 func signIn(store *oauth.Store, who signer, logger *log.Logger, spec func(name string) serverSpec) func(mcpclient.Server) auth.OAuthHandler {

@@ -127,6 +127,7 @@ func (p *program) options() agent.Options {
 			_, err := p.models.get(model, "")
 			return err
 		},
+		Folder:   tools.CheckRoot,
 		Commands: p.skillCommands,
 		MCP:      acp.MCPCapabilities{HTTP: true, SSE: true},
 		Logout:   p.forget,
@@ -152,8 +153,10 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 	}
 	space, err := tools.Open(s.Roots)
 	if err != nil {
-		return nil, errors.Join(&loop.Failure{Kind: loop.FailRequest, Message: "The session's folders cannot be opened: " + err.Error()}, out.close())
+		return nil, errors.Join(&loop.Failure{Kind: loop.FailRequest, Message: "The session has no place to work in: " + err.Error() +
+			". Make it, or load the session in another folder."}, out.close())
 	}
+	space.Hide(p.cfg.secrets)
 	known, problems := skills.Load(p.skillSources(s.Roots[0])...)
 	for _, problem := range problems {
 		p.log.Warn("skill", "problem", problem.String())

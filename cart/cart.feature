@@ -206,6 +206,11 @@ Feature: The coffee cart's tool server
     When its client closes the connection
     Then the order is not placed
 
+  Scenario: A client that cancels has ordered nothing
+    Given a place_order on standard input that waits for its turn
+    When its client sends notifications/cancelled with its id
+    Then the order is not placed, and nothing is answered
+
   Scenario: A client of the handshake era orders over HTTP where the cart allows it
     Given a cart that also answers the handshake era
     When a client posts initialize, and then requests with that era's header

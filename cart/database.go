@@ -54,6 +54,9 @@ func ready(ctx context.Context, conn *sql.Conn, path string) error {
 	if err := sound(ctx, conn, path); err != nil {
 		return err
 	}
+	if err := private(path); err != nil {
+		return err
+	}
 	// Readers and a writer do not hold each other up in this mode, and it needs one write to the disk for a commit.
 	var mode string
 	return conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)

@@ -42,14 +42,14 @@ type fileTurn struct {
 	done  chan struct{}
 }
 
-// OpenFile opens the book in an SQLite file, or begins it: only its owner can read a new one. The error says what is the
-// matter with a file that is no such book or is damaged. Close it when no message is on its way any more.
+// OpenFile opens the book in an SQLite file, or begins it, and closes it to all but its owner. The error says what is the
+// matter with a file that is no such book or is damaged; such a one stays as it was. Close it when no message is on its way any more.
 func OpenFile(ctx context.Context, path string) (*File, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the orders: %w", err)
 	}
-	if err := private(abs); err != nil {
+	if err := create(abs); err != nil {
 		return nil, fmt.Errorf("opening the orders: %w", err)
 	}
 	db, err := sql.Open("sqlite", dataSource(abs))
@@ -65,9 +65,9 @@ func OpenFile(ctx context.Context, path string) (*File, error) {
 	return f, nil
 }
 
-// private makes the file if it is not there, and closes it to others. It never opens one that is there: closing it again
-// would take this process's locks on it away.
-func private(path string) error {
+// create makes the file, for its owner alone, if it is not there. It never opens one that is: closing it again would take
+// this process's locks on it away.
+func create(path string) error {
 	made, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
 		return made.Close()
@@ -76,13 +76,28 @@ func private(path string) error {
 		return err
 	}
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a file", path)
-	case info.Mode().Perm()&0o077 != 0:
-		return os.Chmod(path, info.Mode().Perm()&0o700)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", path)
+	}
+	return err
+}
+
+// private closes the file to others, and what SQLite keeps beside it.
+func private(path string) error {
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) && name != path {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o077 == 0 {
+			continue
+		}
+		if err := os.Chmod(name, info.Mode().Perm()&0o700); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -208,11 +209,20 @@ func foreignFile(c *customer) {
 		filepath.Join(dir, "none", "or.db"): "no such file or directory",
 	} {
 		before, _ := os.ReadFile(path)
+		info, statErr := os.Stat(path)
+		if statErr == nil && info.Mode().IsRegular() {
+			require.NoError(t, os.Chmod(path, 0o644))
+		}
 		_, err := OpenFile(t.Context(), path)
 		require.Error(t, err, path)
 		assert.Contains(t, err.Error(), want, path)
 		after, _ := os.ReadFile(path)
 		assert.Equal(t, before, after, "%s stays as it was", path)
+		if statErr == nil && info.Mode().IsRegular() {
+			info, err = os.Stat(path)
+			require.NoError(t, err)
+			assert.Equal(t, fs.FileMode(0o644), info.Mode().Perm(), "%s stays as open as it was", path)
+		}
 	}
 }
 
@@ -382,10 +392,14 @@ func TestFileIsItsOwnersAlone(t *testing.T) {
 	require.NoError(t, os.Chmod(path, 0o664))
 	book := openBook(t, path)
 	answers(t, book, Env{Caller: "ada", Now: start, Handle: "h"}, "create_order", "{}")
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		info, err := os.Stat(path + suffix)
-		require.NoError(t, err)
-		assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), suffix)
+	for range 2 {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			info, err := os.Stat(path + suffix)
+			require.NoError(t, err)
+			assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), suffix)
+			require.NoError(t, os.Chmod(path+suffix, 0o644))
+		}
+		require.NoError(t, openBook(t, path).Close()) // another cart's
 	}
 	var synchronous int
 	var journal string

@@ -470,6 +470,14 @@ func TestServeHTTPPassesOnFailures(t *testing.T) {
 	require.ErrorIs(t, ServeHTTP(t.Context(), listener, Options{}, HTTPOptions{}), net.ErrClosed)
 }
 
+// Some editors put a mark before a text; it is no part of the first name.
+func TestParseTokensReadsPastAByteOrderMark(t *testing.T) {
+	t.Parallel()
+	owner, known := tokens(t, "\ufeffada t\r\nbob u\r\n").owner("t")
+	assert.True(t, known)
+	assert.Equal(t, "ada", owner)
+}
+
 func TestParseTokensSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{
@@ -479,7 +487,10 @@ func TestParseTokensSaysWhatIsWrong(t *testing.T) {
 		"ada one two":                       "line 1: it must be a name and a token",
 		"ada t\n\nbob t":                    "line 3: this token was given before",
 		"ada s€cret":                        "line 1: a token has letters, digits and -._~+/ only",
-		"ada " + strings.Repeat("x", 1<<17): "token too long",
+		"ada " + strings.Repeat("x", 1<<17): "line 1: a token has at most 8192 characters",
+		"\n\xff t":                          "it is not UTF-8",
+		// What is beyond the bound must not be cut off: half a token would be one that is easy to guess.
+		strings.Repeat("# nobody\n", 1<<17)[:1<<20-5] + "\nbob b-token": "it is over 1048576 bytes long",
 	} {
 		_, err := ParseTokens(strings.NewReader(lines))
 		require.ErrorContains(t, err, want)

@@ -1,6 +1,7 @@
 package cart
 
-// legacyVersions are the revisions of the handshake era that the cart's answers are valid in, the newest first.
+// legacyVersions are the revisions of the handshake era that the cart's answers are valid in, the newest first. Batches,
+// which 2025-03-26 alone has, are refused in it too.
 func legacyVersions() []string {
 	return []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 }

@@ -12,7 +12,7 @@ import (
 
 func TestParseMenu(t *testing.T) {
 	t.Parallel()
-	menu, err := ParseMenu(strings.NewReader(`[
+	menu, err := ParseMenu(strings.NewReader("\ufeff" + `[
 		{"name": " Flat  white ", "cents": {"small": 0, "medium": 425, "large": 1000000}},
 		{"name": "scone", "cents": 300, "soldOut": true, "allergens": ["wheat"]},
 		{"name": "water", "cents": 0, "soldOut": false, "allergens": []}
@@ -67,7 +67,9 @@ func TestParseMenuNamesWhatIsWrong(t *testing.T) {
 		{`[{"name":"tea","cents":1},{"name":"TEA ","cents":1}]`, `menu entry 2 ("TEA"): name: "tea" is on the menu already`},
 		{`[{"name":"tea","cents":"x"},{"name":"` + strings.Repeat("x", 81) + `","cents":1}]`, `menu entry 1 ("tea"): cents: ` + cents + "\n" +
 			`menu entry 2 ("` + strings.Repeat("x", 80) + `…"): name: must have at most 80 characters`},
-		{strings.Repeat(" ", maxMenuBytes+1), "reading the menu: it is over 1048576 bytes long"},
+		{`[{"name":"te\u001b[1ma","cents":1}]`, `menu entry 1 ("te\x1b[1ma"): name: must have characters that can be shown`},
+		{"[" + strings.Repeat(`{"name":"tea","cents":1},`, maxItems) + `{}]`, "reading the menu: it has 1001 entries; there may be 1000"},
+		{strings.Repeat(" ", maxFileBytes+1), "reading the menu: it is over 1048576 bytes long"},
 	} {
 		menu, err := ParseMenu(strings.NewReader(row.file))
 		require.EqualError(t, err, row.want)

@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// Bounds of a menu file, wide enough for any cart.
+// Bounds of a menu, wide enough for any cart, and of any file that a person writes for it.
 const (
-	maxMenuBytes = 1 << 20
+	maxFileBytes = 1 << 20
+	maxItems     = 1000
 	maxNameRunes = 80
 	maxCents     = 10_000_00
 )
@@ -23,21 +25,19 @@ const (
 // ParseMenu reads a menu: a JSON list of {"name", "cents": N or {"small", "medium", "large"}, "soldOut"?, "allergens"?}.
 // Its error names every entry and field that is wrong, counting entries from 1.
 func ParseMenu(r io.Reader) (Menu, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxMenuBytes+1))
-	switch {
-	case err != nil:
+	data, err := readText(r)
+	if err != nil {
 		return nil, fmt.Errorf("reading the menu: %w", err)
-	case len(data) > maxMenuBytes:
-		return nil, fmt.Errorf("reading the menu: it is over %d bytes long", maxMenuBytes)
-	case !utf8.Valid(data):
-		return nil, errors.New("reading the menu: it is not UTF-8")
 	}
 	var entries []json.RawMessage
 	if err := json.Unmarshal(data, &entries); err != nil {
 		return nil, menuSyntax(data, err)
 	}
-	if len(entries) == 0 {
+	switch n := len(entries); {
+	case n == 0:
 		return nil, errors.New("reading the menu: it has no entries; give a list with at least one item")
+	case n > maxItems:
+		return nil, fmt.Errorf("reading the menu: it has %d entries; there may be %d", n, maxItems)
 	}
 	menu := make(Menu, 0, len(entries))
 	var problems []error
@@ -55,6 +55,20 @@ func ParseMenu(r io.Reader) (Menu, error) {
 		return nil, err
 	}
 	return menu, nil
+}
+
+// readText reads a text file of a person whole. A mark that some editors put before a text is no part of it.
+func readText(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxFileBytes:
+		return nil, fmt.Errorf("it is over %d bytes long", maxFileBytes)
+	case !utf8.Valid(data):
+		return nil, errors.New("it is not UTF-8")
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
 
 func named(name string) string {
@@ -93,6 +107,8 @@ func parseItem(raw json.RawMessage) (Item, []string) {
 		note("name", "must be a string that is not empty")
 	case utf8.RuneCountInString(item.Name) > maxNameRunes:
 		note("name", fmt.Sprintf("must have at most %d characters", maxNameRunes))
+	case strings.ContainsFunc(item.Name, unicode.IsControl):
+		note("name", "must have characters that can be shown")
 	}
 	var fault string
 	item.Cents, fault = parsePrice(fields["cents"])

@@ -90,6 +90,7 @@ func scenarios() []scenario {
 		{"Each token has orders of its own", callersByToken},
 		{"A caller who calls too often is told when to try again", tooOften},
 		{"A client that goes away has ordered nothing", goesAway},
+		{"A client that cancels has ordered nothing", cancels},
 		{"A client of the handshake era orders over HTTP where the cart allows it", legacyOverHTTP},
 	}
 }

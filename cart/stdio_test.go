@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -44,7 +45,7 @@ func TestServeAnswersLineByLine(t *testing.T) {
 		"\r", "   ", "",
 		"this is not JSON",
 		`[` + modern(2, "tools/list", "", "{}") + `]`,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`,
 		modern(3, "tools/call", `"name":"add_item","arguments":{"order":"ord_1","item":"latte <3","size":"small"}`, "{}") + "\r",
 		"\t" + modern(4, "tools/call", `"name":"add_item","arguments":{"order":"ord_1","item":"latte","size":"small"}`, "{}"),
 	}, "\n")
@@ -187,4 +188,53 @@ func TestServeSpeaksTheHandshakeEraWhereAllowed(t *testing.T) {
 	}
 	assert.Equal(t, []string{"error", "legacy", "legacy", "modern"}, kinds(played(t, strings.NewReader(in), Options{Legacy: true})))
 	assert.Equal(t, []string{"error", "error", "error", "modern"}, kinds(played(t, strings.NewReader(in), Options{})))
+}
+
+// cancels is the client that takes back what it has asked for while another cart is at work on the file.
+func cancels(c *customer) {
+	t := c.t
+	path := filepath.Join(t.TempDir(), "orders.db")
+	book := openBook(t, path)
+	in, feed := io.Pipe()
+	replies, out := io.Pipe()
+	o := Options{Book: book, NewHandle: func() string { return "h" }}
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(Serve(t.Context(), in, out, o), out.Close()) }()
+	lines := bufio.NewScanner(replies)
+	sends := func(messages ...string) {
+		for _, message := range messages {
+			_, err := io.WriteString(feed, message+"\n")
+			require.NoError(t, err)
+		}
+	}
+	next := func() map[string]any {
+		require.True(t, lines.Scan(), "a reply")
+		return decoded(t, lines.Text())
+	}
+	call := func(id, tool, args string) string {
+		message := modern(7, "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool, args), "{}")
+		return strings.Replace(message, `"id":7`, `"id":`+id, 1)
+	}
+	sends(call("1", "create_order", "{}"), call("2", "add_item", `{"order":"h","item":"oat cookie"}`))
+	next()
+	next()
+	release := hold(t, path)
+	sends(
+		call(`"A"`, "place_order", `{"order":"h"}`),
+		call("3", "place_order", `{"order":"h","name":"Ada"}`),
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"3"}}`, // a string is no number
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"the customer left"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"\u0041"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`, // too late, so it does nothing
+		`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+		"", // once this is read, what is before it was understood
+	)
+	release()
+	sends(call("3", "get_order", `{"order":"h"}`))
+	got := next()
+	assert.InDelta(t, 3, got["id"], 0, "what was cancelled has no answer")
+	assert.Equal(t, "open", resultOf(t, got)["structuredContent"].(map[string]any)["status"])
+	require.NoError(t, feed.Close())
+	require.NoError(t, <-ended)
+	require.NoError(t, book.Close())
 }

@@ -1,7 +1,6 @@
 package cart
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -14,7 +13,7 @@ import (
 
 const (
 	metadataPath = "/.well-known/oauth-protected-resource"
-	maxTokens    = 1 << 20 // bytes of a token file
+	maxToken     = 8 << 10 // characters, which leaves room among the headers
 )
 
 // Tokens are the bearer tokens that open the cart, and whose they are. Only their digests are held.
@@ -27,13 +26,18 @@ type Tokens struct {
 // may have several tokens, so that one can take over from another. The error names every line that is wrong, and never
 // what is in it.
 func ParseTokens(r io.Reader) (*Tokens, error) {
+	data, err := readText(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading the tokens: %w", err)
+	}
 	visible := regexp.MustCompile(`^[A-Za-z0-9\-._~+/]+=*$`) // RFC 6750, section 2.1
 	var t Tokens
 	var problems []error
 	known := map[[sha256.Size]byte]bool{}
-	lines := bufio.NewScanner(io.LimitReader(r, maxTokens))
-	for n := 1; lines.Scan(); n++ {
-		words := strings.Fields(lines.Text())
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		n++
+		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
@@ -43,6 +47,8 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		}
 		digest := sha256.Sum256([]byte(words[1]))
 		switch {
+		case len(words[1]) > maxToken:
+			problems = append(problems, fmt.Errorf("line %d: a token has at most %d characters", n, maxToken))
 		case !visible.MatchString(words[1]):
 			problems = append(problems, fmt.Errorf("line %d: a token has letters, digits and -._~+/ only", n))
 		case known[digest]:
@@ -50,9 +56,6 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		}
 		known[digest] = true
 		t.owners, t.digests = append(t.owners, words[0]), append(t.digests, digest)
-	}
-	if err := lines.Err(); err != nil {
-		problems = append(problems, err)
 	}
 	if len(problems) == 0 && len(t.owners) == 0 {
 		problems = append(problems, errors.New("there is no token in it"))

@@ -36,7 +36,7 @@ that an editor or a harness launches. Logs go to stderr (CARTAGENT_LOG=debug for
 		},
 	}
 	addAgentFlags(cmd, &f)
-	cmd.Flags().StringVar(&record, "record", "", "a folder to record each session to, as ID.txtar (see cartagent replay)")
+	cmd.Flags().Var(nonempty(&record), "record", "a folder to record each session to, as ID.txtar (see cartagent replay)")
 	cmd.Flags().BoolVar(&asLogin, "login", false, "do not serve, but ask for a provider's key on the terminal and store it, as cartagent login does")
 	return cmd
 }
@@ -44,7 +44,7 @@ that an editor or a harness launches. Logs go to stderr (CARTAGENT_LOG=debug for
 func addAgentFlags(cmd *cobra.Command, f *flags) {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model, as provider/name (default $CARTAGENT_MODEL)")
 	cmd.Flags().BoolVar(&f.bypass, "allow-bypass", false, "offer the mode in which nothing asks for permission")
-	cmd.Flags().StringVar(&f.mcpConfig, "mcp-config", "", "a file with more MCP servers: {\"mcpServers\": {…}}; they replace those of the same name")
+	cmd.Flags().Var(nonempty(&f.mcpConfig), "mcp-config", "a file with more MCP servers: {\"mcpServers\": {…}}; they replace those of the same name")
 }
 
 func serveACP(ctx context.Context, c console, f flags, record string) error {

@@ -42,11 +42,11 @@ this machine's own. With it a caller needs a token of that file, a line of which
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.http, "http", "", "listen for HTTP on this address, such as 127.0.0.1:8080; port 0 takes any that is free")
-	flags.StringVar(&f.menu, "menu", "", "a JSON file with today's menu: [{\"name\", \"cents\": N or {\"small\", \"medium\", \"large\"}, \"soldOut\"}]")
-	flags.StringVar(&f.store, "store", "", "keep the orders in this SQLite file; several carts may share it")
+	flags.Var(nonempty(&f.http), "http", "listen for HTTP on this address, such as 127.0.0.1:8080; port 0 takes any that is free")
+	flags.Var(nonempty(&f.menu), "menu", "a JSON file with today's menu: [{\"name\", \"cents\": N or {\"small\", \"medium\", \"large\"}, \"soldOut\"}]")
+	flags.Var(nonempty(&f.store), "store", "keep the orders in this SQLite file; several carts may share it")
 	flags.DurationVar(&o.Expire, "expire", cart.DefaultExpire, "how long an order stays open")
-	flags.StringVar(&f.tokens, "token-file", "", "with --http: let in only who has a bearer token of this file")
+	flags.Var(nonempty(&f.tokens), "token-file", "with --http: let in only who has a bearer token of this file")
 	flags.IntVar(&f.rate, "rate", 0, "with --http: how many calls a minute each caller has; 0 for any number")
 	flags.BoolVar(&o.Legacy, "legacy", false, "also serve MCP clients of the handshake era (2025-11-25)")
 	return cmd

@@ -44,8 +44,8 @@ stored, 2 bad usage or a refused key.`,
 			return login(cmd.Context(), c, f)
 		},
 	}
-	cmd.Flags().StringVar(&f.provider, "provider", "", "the provider: "+providerIDs())
-	cmd.Flags().StringVar(&f.baseURL, "base-url", "", "the address that the key is for (default: that of the environment, else the provider's own)")
+	cmd.Flags().Var(nonempty(&f.provider), "provider", "the provider: "+providerIDs())
+	cmd.Flags().Var(nonempty(&f.baseURL), "base-url", "the address that the key is for (default: that of the environment, else the provider's own)")
 	cmd.Flags().BoolVar(&f.keyStdin, "key-stdin", false, "read the key from stdin and ask nothing")
 	cmd.Flags().BoolVar(&f.noCheck, "no-check", false, "store the key without asking the provider about it")
 	cmd.Flags().BoolVar(&status, "status", false, "show which keys are there and which model is used")
@@ -66,7 +66,7 @@ func newLogout(c console) *cobra.Command {
 			return logout(c, name)
 		},
 	}
-	cmd.Flags().StringVar(&name, "provider", "", "forget only that provider's key: "+providerIDs())
+	cmd.Flags().Var(nonempty(&name), "provider", "forget only that provider's key: "+providerIDs())
 	return cmd
 }
 

@@ -118,6 +118,14 @@ func TestLoginChecksAndStores(t *testing.T) {
 }
 
 // What is not taken is not stored, and why is said without the key, even where the provider repeats it.
+func TestLoginByAScriptNamesTheProvider(t *testing.T) {
+	t.Parallel()
+	code, _, stderr := command(t, map[string]string{"CARTAGENT_CONFIG_DIR": t.TempDir()}, plantedKey, "login", "--key-stdin")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--key-stdin needs --provider")
+	assert.NotContains(t, stderr, plantedKey)
+}
+
 func TestLoginThatStoresNothing(t *testing.T) {
 	t.Parallel()
 	refuses := startProvider(t, says(http.StatusUnauthorized, `{"error":{"message":"Incorrect API key: `+plantedKey+`"}}`))
@@ -140,7 +148,7 @@ func TestLoginThatStoresNothing(t *testing.T) {
 		"empty":        {refuses.url, " \n", nil, exitUsage, "it is empty"},
 		"two lines":    {refuses.url, plantedKey + "\n" + plantedKey, nil, exitUsage, "it has spaces"},
 		"other":        {refuses.url, plantedKey, []string{"--provider", "acme"}, exitUsage, `there is no provider "acme"`},
-		"unnamed":      {refuses.url, plantedKey, []string{"--provider", ""}, exitUsage, "--key-stdin needs --provider"},
+		"empty name":   {refuses.url, plantedKey, []string{"--provider", ""}, exitUsage, `"--provider" flag: it is empty`},
 		"status":       {refuses.url, plantedKey, []string{"--status"}, exitUsage, "status"},
 	} {
 		t.Run(name, func(t *testing.T) {

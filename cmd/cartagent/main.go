@@ -127,6 +127,27 @@ CARTAGENT_CONFIG_DIR, CARTAGENT_STATE_DIR, CARTAGENT_LOG (debug, info, warn or e
 	return root
 }
 
+// A filled is the value of a flag that may not be empty: mostly that is a variable of a script that was not set, and to go
+// on as if the flag were not there would drop a token file or forget every key.
+type filled string
+
+// nonempty is a flag's value that must be filled.
+func nonempty(to *string) *filled { return (*filled)(to) }
+
+func (f *filled) String() string { return string(*f) }
+
+// Type is what the help calls it.
+func (*filled) Type() string { return "string" }
+
+// Set takes the value.
+func (f *filled) Set(value string) error {
+	if value == "" {
+		return errors.New("it is empty; give a value, or leave the flag out")
+	}
+	*f = filled(value)
+	return nil
+}
+
 func newVersion(c console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

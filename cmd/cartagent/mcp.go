@@ -28,8 +28,8 @@ type whichServers struct {
 }
 
 func (w *whichServers) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.cwd, "cwd", "", "the folder whose project it is (default: the current one)")
-	cmd.Flags().StringVar(&w.mcpConfig, "mcp-config", "", "a file with more MCP servers: {\"mcpServers\": {…}}; they replace those of the same name")
+	cmd.Flags().Var(nonempty(&w.cwd), "cwd", "the folder whose project it is (default: the current one)")
+	cmd.Flags().Var(nonempty(&w.mcpConfig), "mcp-config", "a file with more MCP servers: {\"mcpServers\": {…}}; they replace those of the same name")
 }
 
 func newMCPList(c console) *cobra.Command {
@@ -79,9 +79,9 @@ shell.`,
 	}
 	cmd.Flags().StringArrayVar(&f.env, "env", nil, "a variable for the command, as NAME=VALUE; may be given again")
 	cmd.Flags().StringArrayVar(&f.headers, "header", nil, "a header for the URL, as \"NAME: VALUE\"; may be given again")
-	cmd.Flags().StringVar(&f.kind, "type", "", "how the URL is spoken to: http (the default) or sse, the older way")
-	cmd.Flags().StringVar(&f.timeout, "timeout", "", "how long an answer may take, such as 90s, and again after each progress of a call (default 60s)")
-	cmd.Flags().StringVar(&f.ceiling, "ceiling", "", "how long a call may take that makes progress, such as 30m (default 10 times the timeout, at least 10m)")
+	cmd.Flags().Var(nonempty(&f.kind), "type", "how the URL is spoken to: http (the default) or sse, the older way")
+	cmd.Flags().Var(nonempty(&f.timeout), "timeout", "how long an answer may take, such as 90s, and again after each progress of a call (default 60s)")
+	cmd.Flags().Var(nonempty(&f.ceiling), "ceiling", "how long a call may take that makes progress, such as 30m (default 10 times the timeout, at least 10m)")
 	cmd.Flags().BoolVar(&f.trusted, "trusted", false, "believe the server when it says that a tool only reads, and do not ask for those")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace the server of that name")
 	return cmd

@@ -54,8 +54,8 @@ Exit codes: 0 no difference, 1 a difference (with --strict also something unveri
 	}
 	cmd.Flags().BoolVar(&f.update, "update", false, "rewrite the files as this build plays them, for review as a diff")
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit 1 if something was not verified")
-	cmd.Flags().StringVar(&f.agent, "agent", "", "the command of another ACP agent to play against")
-	cmd.Flags().StringVar(&f.junit, "junit", "", "a file to write a report to, as JUnit XML")
+	cmd.Flags().Var(nonempty(&f.agent), "agent", "the command of another ACP agent to play against")
+	cmd.Flags().Var(nonempty(&f.junit), "junit", "a file to write a report to, as JUnit XML")
 	return cmd
 }
 

@@ -63,10 +63,10 @@ Exit codes: 0 the turn ended, 1 error, 2 bad usage or configuration (a missing o
 	addAgentFlags(cmd, &f.flags)
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print each session/update, and last the result, as JSON lines")
-	cmd.Flags().StringVar(&f.mode, "mode", "", "ask, accept-edits, plan, or bypass with --allow-bypass")
-	cmd.Flags().StringVar(&f.session, "session", "", "go on with a stored session, by its id")
-	cmd.Flags().StringVar(&f.cwd, "cwd", "", "the folder to work in (default: the current one)")
-	cmd.Flags().StringVar(&f.record, "record", "", "a file to record the session to (see cartagent replay)")
+	cmd.Flags().Var(nonempty(&f.mode), "mode", "ask, accept-edits, plan, or bypass with --allow-bypass")
+	cmd.Flags().Var(nonempty(&f.session), "session", "go on with a stored session, by its id")
+	cmd.Flags().Var(nonempty(&f.cwd), "cwd", "the folder to work in (default: the current one)")
+	cmd.Flags().Var(nonempty(&f.record), "record", "a file to record the session to (see cartagent replay)")
 	return cmd
 }
 

@@ -71,7 +71,7 @@ open stay. It also removes what crashes have left in the folder.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&older, "older-than", "", "those not written to for so long, such as 30d, 12h or 2w")
+	cmd.Flags().Var(nonempty(&older), "older-than", "those not written to for so long, such as 30d, 12h or 2w")
 	cmd.Flags().IntVar(&keep, "keep", 0, "all but so many of the newest")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd

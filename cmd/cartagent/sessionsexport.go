@@ -39,7 +39,7 @@ with it. A redacted file can be shown and verified, not imported.`,
 	}
 	cmd.Flags().BoolVar(&e.html, "html", false, "a page to look at")
 	cmd.Flags().BoolVar(&e.redact, "redact", false, "without what could be private")
-	cmd.Flags().StringVarP(&e.file, "output", "o", "", "the file to write; a file that is there is replaced (default: stdout)")
+	cmd.Flags().VarP(nonempty(&e.file), "output", "o", "the file to write; a file that is there is replaced (default: stdout)")
 	return cmd
 }
 

@@ -35,7 +35,7 @@ func newSessionsList(c console) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&cwd, "cwd", "", "only sessions of this folder")
+	cmd.Flags().Var(nonempty(&cwd), "cwd", "only sessions of this folder")
 	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 means all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object: {\"sessions\": [{\"sessionId\", \"cwd\", \"title\", \"createdAt\", \"updatedAt\"}]}")
 	return cmd

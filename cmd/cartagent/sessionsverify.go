@@ -40,7 +40,7 @@ Exit codes: 0 all fits, 1 something does not, 2 bad usage.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&anchor, "anchor", "", "a file with heads of logs, held against the logs first, then added to")
+	cmd.Flags().Var(nonempty(&anchor), "anchor", "a file with heads of logs, held against the logs first, then added to")
 	return cmd
 }
 

@@ -41,6 +41,8 @@ await conn.agent.request(agent.initialize, {
   clientCapabilities: forms ? { elicitation: { form: {}, url: {} } } : {},
 });
 const { sessionId } = await conn.agent.request(agent.session.new, { cwd, mcpServers: servers });
+// A server that is slow to start joins the session later. The checks are of those that have.
+while (/\| connecting \|/.test(await prompt("/mcp"))) await pause(100);
 
 // prompt plays a turn and gives what the agent said.
 export async function prompt(words) {
@@ -54,8 +56,9 @@ export async function prompt(words) {
   return updates.filter((u) => u.sessionUpdate === "agent_message_chunk").map((u) => u.content.text).join("");
 }
 
-// call has the model call one tool, which it finds first where it is on the shelf. It gives what the model saw of the result, and what the client did: the content of
-// the call, its raw output and how it ended; and the texts that came before its end.
+// call has the model call one tool, which it finds first where it is on the shelf. It gives what the model saw of the
+// result, and what the client did: the content of the call, its raw output and how it ended; and the texts that came before
+// its end.
 export async function call(tool, args = {}) {
   must(await find(tool), `the model is not offered ${tool}`);
   const said = await prompt(`call ${tool} ${JSON.stringify(args)}`);

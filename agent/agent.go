@@ -96,8 +96,8 @@ type Setup struct {
 	Servers []acp.MCPServer
 	// Model is the one that the session has chosen.
 	Model string
-	// Offered are the names of the tools that the session had, in their order; nil for a new one.
-	Offered []string
+	// Offered are the tools that the session had, in their order; nil for a new one.
+	Offered []loop.Spec
 	// Client is what the session's client offers: files and terminals.
 	Client *acp.ClientConn
 	// Terminal runs commands in the client; nil where it offers none.

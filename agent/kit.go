@@ -193,13 +193,9 @@ func (s *session) configure(r *loop.Runner, kit *Kit) (loop.State, error) {
 
 // offering notes which tools the model is offered, for a kit that is made later.
 func (s *session) offering(specs []loop.Spec) {
-	names := make([]string, len(specs))
-	for i, spec := range specs {
-		names[i] = spec.Name
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.had = names
+	s.had = specs
 }
 
 // inOrderOf sorts tools as they were, and those that are new behind them: what begins alike is in a provider's cache.

@@ -37,7 +37,7 @@ type session struct {
 	closed bool
 	chosen map[string]string // the options, as they were last chosen
 
-	had        []string // guarded by mu: the tools that the model was offered
+	had        []loop.Spec // guarded by mu: the tools that the model was offered
 	shownPages atomic.Int64
 
 	choosing <-chan struct{} // guarded by mu: closed once the last one in line to set an option is done

@@ -19,6 +19,9 @@ type HostOptions struct {
 	// Steady is how long a server must have been there for its next end to be the first one in a row; DefaultSteady when
 	// zero.
 	Steady time.Duration
+	// Known are the tools that the session was offered before, by another host, in their order. Those of a server that is
+	// not there yet are offered again as they were, and wait for it; what a server has once it is there takes their place.
+	Known []loop.Spec
 }
 
 // DefaultSteady holds where HostOptions.Steady is not set.
@@ -54,8 +57,9 @@ type State struct {
 // that end. What was running when a server ended has failed and is not repeated. Its methods may be called from any
 // goroutine.
 //
-// What a model is offered only grows: a tool keeps its place and its description for as long as the host lives. Calling
-// one that its server has no more is an error that says so, and one that has changed since asks the person again.
+// What a model is offered only grows: a tool keeps its place and, once its server has listed it, its description for as
+// long as the host lives. Calling one that its server has no more is an error that says so, and one that has changed since
+// asks the person again.
 type Host struct {
 	o       HostOptions
 	ctx     context.Context //nolint:containedctx // the servers live as long as the host
@@ -90,6 +94,7 @@ func (h *Host) Add(servers ...Server) {
 	for _, s := range servers {
 		l := &link{host: h, server: s, news: make(chan struct{}, 1), state: State{Name: s.Name, Phase: PhaseConnecting}}
 		h.links = append(h.links, l)
+		h.tools = append(h.tools, l.recall()...)
 		h.group.Go(l.run)
 	}
 }
@@ -133,11 +138,11 @@ func (h *Host) Tools() []loop.Tool {
 	return slices.Clone(h.tools)
 }
 
-// Has says whether some server has, or had, a tool of that name, as the server names it.
+// Has says whether some server of this host has, or had, a tool of that name, as the server names it.
 func (h *Host) Has(tool string) bool {
 	return slices.ContainsFunc(h.Tools(), func(t loop.Tool) bool {
 		r, ok := t.(*remoteTool)
-		return ok && r.original == tool
+		return ok && r.original == tool && !r.recalled
 	})
 }
 

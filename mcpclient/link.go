@@ -149,11 +149,18 @@ func (l *link) up(c *Client, tools []*Tool, prompts []Prompt) {
 	l.client, l.tools, l.prompts = c, tools, prompts
 	l.state = State{Name: l.server.Name, Phase: PhaseConnected, Era: c.Era(), Version: c.Version(), Tools: len(tools)}
 	for _, t := range tools {
-		known := slices.ContainsFunc(h.tools, func(k loop.Tool) bool { return k.Spec().Name == t.spec.Name })
-		if !known {
-			h.tools = append(h.tools, &remoteTool{link: l, original: t.name, spec: t.spec})
+		own := &remoteTool{link: l, original: t.name, spec: t.spec}
+		switch i := slices.IndexFunc(h.tools, func(k loop.Tool) bool { return k.Spec().Name == t.spec.Name }); {
+		case i < 0:
+			h.tools = append(h.tools, own)
+		case h.tools[i].(*remoteTool).recalled:
+			h.tools[i] = own // who was given the other one is asked about what has changed
 		}
 	}
+	h.tools = slices.DeleteFunc(h.tools, func(k loop.Tool) bool {
+		r, ok := k.(*remoteTool)
+		return ok && r.recalled && r.link == l // it has it no more
+	})
 	h.tell()
 }
 
@@ -214,6 +221,7 @@ type remoteTool struct {
 	link     *link
 	original string
 	spec     loop.Spec
+	recalled bool // it was offered by another host; this one's server has yet to list it
 }
 
 // Spec is loop.Tool's: the tool as it was first listed.

@@ -12,6 +12,7 @@ const (
 	joint   = "__"
 	mark    = "_x" // before the hash of a name that does not fit as it is
 	hashLen = 12
+	maxSlug = 20 // of a server's name before a hash
 )
 
 var (
@@ -33,8 +34,18 @@ func ToolName(server, tool string) string {
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(server), server, tool))
 	tail := mark + fmt.Sprintf("%x", sum)[:hashLen]
-	head := slug(server, 20) + joint
+	head := slug(server, maxSlug) + joint
 	return head + slug(tool, maxName-len(head)-len(tail)) + tail
+}
+
+// originalName takes the name of a tool apart again: how the server calls it, and whether it is that server's. Of a name with
+// a hash it is the name itself, and the server may be another one whose name reads alike.
+func originalName(server, name string) (tool string, ours bool) {
+	head, tool, _ := strings.Cut(name, joint)
+	if marked.MatchString(name) {
+		return name, head == slug(server, maxSlug)
+	}
+	return tool, head == server
 }
 
 // slug is what can be read of s in at most n letters, digits, dashes and single underscores.

@@ -31,19 +31,18 @@ type Shelf struct {
 	budget Budget
 
 	mu    sync.Mutex
-	known map[string]bool // tools that the session was offered before
+	known map[string]bool // tools that the session was offered before, by another shelf
 	seen  map[string]bool
 	shown []loop.Tool
 	kept  []loop.Tool // on the shelf
 	used  bool        // something was on it, so there is tool_search, for good
 }
 
-// NewShelf makes the shelf of a host. known are the names of tools that the session was offered before, by another shelf:
-// they are offered again, whatever the budget.
-func NewShelf(h *Host, b Budget, known []string) *Shelf {
+// NewShelf makes the shelf of a host. What HostOptions.Known names is offered again, whatever the budget.
+func NewShelf(h *Host, b Budget) *Shelf {
 	s := &Shelf{host: h, budget: b, known: make(map[string]bool), seen: make(map[string]bool)}
-	for _, name := range known {
-		s.known[name] = true
+	for _, spec := range h.o.Known {
+		s.known[spec.Name] = true
 	}
 	s.used = s.known[searchName]
 	return s
@@ -60,15 +59,19 @@ func (s *Shelf) Tools() []loop.Tool {
 	return append([]loop.Tool{(*searchTool)(s)}, s.shown...)
 }
 
-// sort finds a place for the tools that have come since. The caller holds mu.
+// sort finds a place for the tools that have come since, and takes out those that the host has no more. The caller holds
+// mu.
 func (s *Shelf) sort() {
 	var fresh []loop.Tool
+	now := make(map[string]loop.Tool)
 	for _, t := range s.host.Tools() {
-		if name := t.Spec().Name; !s.seen[name] {
+		name := t.Spec().Name
+		if now[name] = t; !s.seen[name] {
 			s.seen[name] = true
 			fresh = append(fresh, t)
 		}
 	}
+	s.shown, s.kept = renew(s.shown, now), renew(s.kept, now)
 	over := s.used || s.over(append(slices.Clip(s.shown), fresh...))
 	for _, t := range fresh {
 		if over && !s.known[t.Spec().Name] {

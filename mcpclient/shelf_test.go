@@ -56,14 +56,14 @@ func find(t *testing.T, s *Shelf, query string) string {
 func TestShelf(t *testing.T) {
 	t.Parallel()
 	h := hosted(t, HostOptions{}, many(40).server(t))
-	all := NewShelf(h, Budget{Tools: 42}, nil)
+	all := NewShelf(h, Budget{Tools: 42})
 	assert.Len(t, all.Tools(), 42)
 	assert.Empty(t, all.Index())
 
 	for name, budget := range map[string]Budget{"too many": {Tools: 41}, "too long": {Bytes: 1000}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := NewShelf(h, budget, nil)
+			s := NewShelf(h, budget)
 			assert.Equal(t, []string{searchName}, shelfNames(s))
 			assert.True(t, strings.HasPrefix(s.Index(), "shop: number_0, number_1, "), s.Index())
 			assert.Contains(t, find(t, s, "an invoice for a customer"), "shop__createInvoice: Makes out a bill.\n")
@@ -81,12 +81,13 @@ func TestShelf(t *testing.T) {
 	}
 	t.Run("known", func(t *testing.T) {
 		t.Parallel()
-		s := NewShelf(h, Budget{Tools: 3}, []string{"read", searchName, "shop__send-mail"})
+		before := []loop.Spec{{Name: "read"}, {Name: searchName}, {Name: "shop__send-mail"}}
+		s := NewShelf(hosted(t, HostOptions{Known: before}, many(40).server(t)), Budget{Tools: 3})
 		assert.Equal(t, []string{searchName, "shop__send-mail"}, shelfNames(s), "what was offered in another process is again")
 	})
 	t.Run("bad arguments", func(t *testing.T) {
 		t.Parallel()
-		tool := NewShelf(h, Budget{Tools: 3}, nil).Tools()[0]
+		tool := NewShelf(h, Budget{Tools: 3}).Tools()[0]
 		for _, args := range []string{`{}`, `{"query":"  ?! "}`, `{"query":7}`, `[]`} {
 			_, err := tool.Preview(t.Context(), loop.NewCall("c", searchName, args))
 			require.Error(t, err, args)
@@ -98,7 +99,7 @@ func TestShelf(t *testing.T) {
 func TestShelfAndLateServers(t *testing.T) {
 	t.Parallel()
 	h := hosted(t, HostOptions{}, modern().server(t))
-	s := NewShelf(h, Budget{Tools: 20}, nil)
+	s := NewShelf(h, Budget{Tools: 20})
 	before := shelfNames(s)
 	assert.Len(t, before, len((&stub{}).tools()))
 	late := many(40).server(t)

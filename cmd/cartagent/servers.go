@@ -32,8 +32,8 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	host := mcpclient.NewHost(mcpclient.HostOptions{Options: mcpclient.Options{
 		Log: p.log.With("session", s.Session), Version: version(), Setup: connecting, Asks: true, Eras: p.eras,
 		Completed: s.PageDone, Authorize: signIn(p.tokens, p.signer(s), p.log.With("session", s.Session), p.cfg.specIn(s.Roots[0])),
-	}})
-	out := &servers{host: host, shelf: mcpclient.NewShelf(host, p.budget(s.Model), s.Offered), refused: refused}
+	}, Known: s.Offered})
+	out := &servers{host: host, shelf: mcpclient.NewShelf(host, p.budget(s.Model)), refused: refused}
 	for _, r := range refused {
 		p.log.Warn("mcp server", "session", s.Session, "server", r.Name, "problem", r.Why)
 	}

@@ -102,6 +102,8 @@ type Setup struct {
 	Client *acp.ClientConn
 	// Terminal runs commands in the client; nil where it offers none.
 	Terminal Terminal
+	// Ask puts a server's question that is about no call, as before a prompt, to the person.
+	Ask func(ctx context.Context, server string, q loop.Question) (loop.Answer, error)
 	// Page shows the person pages to open; nil where the client cannot.
 	Page Page
 	// PageDone is called when the person is done at the page of a tool's question; it tells the client, and returns at once.

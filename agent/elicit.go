@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/loop"
@@ -23,6 +24,7 @@ type asker struct {
 	gate    *gate
 	silence silence // of forms and pages; that of buttons is the gate's
 	pages   openPages
+	aside   atomic.Int64 // questions about no call so far
 }
 
 func newAsker(client *acp.ClientConn, session acp.SessionID) *asker {
@@ -40,7 +42,7 @@ func (a *asker) AskForm(ctx context.Context, c loop.Call, q loop.Question) (loop
 	return answer, nil
 }
 
-// question is a tool's question with the text that the person sees.
+// question is a server's question with the text that the person sees. Its call has no id where it is about none.
 type question struct {
 	loop.Question
 	call loop.Call
@@ -49,6 +51,9 @@ type question struct {
 
 // inWords is the error of a question that cannot be put to the person by this client.
 func (q question) inWords(why string) error {
+	if q.call.ID == "" {
+		return fmt.Errorf("%s (%s). Say it again with the answer, if the command takes it", q.text, why)
+	}
 	return fmt.Errorf("the tool asks: %s (%s). Ask the user in words, then call the tool again with the answer", q.Message, why)
 }
 
@@ -58,6 +63,25 @@ func (q question) unanswered(err error) error {
 		return loop.ErrGone
 	}
 	return q.inWords(err.Error())
+}
+
+// ask puts a question that is about no call: one before a prompt, which is not in the log yet.
+func (s *session) ask(ctx context.Context, server string, q loop.Question) (loop.Answer, error) {
+	text := server + " asks: " + q.Message
+	if q.URL == "" {
+		return s.asker.put(ctx, question{Question: q, text: text})
+	}
+	show := s.pages()
+	if show == nil {
+		return loop.Answer{}, fmt.Errorf("%s You would have to open %s, and this client cannot show that. Open it, then say it again", text, q.URL)
+	}
+	switch err := show(ctx, text, q.URL); {
+	case errors.Is(err, ErrDeclined):
+		return loop.Answer{Action: loop.AnswerDecline}, nil
+	case err != nil:
+		return loop.Answer{}, err
+	}
+	return loop.Answer{Action: loop.AnswerAccept}, nil
 }
 
 // whoAsks begins the text of a question of a server's tool, so that the person knows whom the answer goes to.
@@ -95,11 +119,11 @@ func (a *asker) put(ctx context.Context, q question) (loop.Answer, error) {
 
 // elicit sends a question of either kind.
 func (a *asker) elicit(ctx context.Context, q question, mode acp.ElicitationMode) (acp.ElicitationAction, error) {
-	call := acp.ToolCallID(q.call.ID)
-	request := &acp.CreateElicitationRequest{
-		Message: q.text, Mode: mode,
-		Scope: acp.ElicitationSessionScope{SessionID: a.gate.session, ToolCallID: &call},
+	scope := acp.ElicitationSessionScope{SessionID: a.gate.session}
+	if call := acp.ToolCallID(q.call.ID); call != "" {
+		scope.ToolCallID = &call
 	}
+	request := &acp.CreateElicitationRequest{Message: q.text, Mode: mode, Scope: scope}
 	answer, err := patiently(ctx, &a.silence, func(ctx context.Context) (*acp.CreateElicitationResponse, error) {
 		return a.gate.client.CreateElicitation(ctx, request)
 	})
@@ -179,10 +203,14 @@ func (a *asker) choose(ctx context.Context, q question, form acp.ElicitationSche
 	}
 	options = append(options, acp.PermissionOption{OptionID: "none", Name: "None of these", Kind: acp.PermissionRejectOnce})
 	title, _, _ := strings.Cut(q.text, "\n")
+	call := q.call.ID
+	if call == "" { // the request must name one
+		call = fmt.Sprintf("question_%d", a.aside.Add(1))
+	}
 	outcome, err := a.gate.request(ctx, &acp.RequestPermissionRequest{
 		SessionID: a.gate.session, Options: options,
 		ToolCall: acp.ToolCallUpdate{
-			ToolCallID: acp.ToolCallID(q.call.ID), Title: &title,
+			ToolCallID: acp.ToolCallID(call), Title: &title,
 			Content: acp.ToolCallContents{acp.ContentItem{Content: acp.TextContent{Text: q.text}}},
 		},
 	})

@@ -38,6 +38,7 @@ func (s *session) open(ctx context.Context) (*Kit, error) {
 	kit, err := s.agent.o.Open(ctx, Setup{
 		Session: s.id, Roots: roots, Servers: servers, Model: model, Client: s.agent.client, Offered: had,
 		Terminal: clientTerminal(s.agent.client, s.id, s.agent.o.Log),
+		Ask:      s.ask,
 		Page:     s.pages(),
 		PageDone: s.asker.pageDone,
 		Files:    func(own Files) Files { return clientFiles(s.agent.client, s.id, own) },

@@ -144,6 +144,7 @@ func (c *Client) needs(in Input, a asked) error {
 
 // talks are the calls under way of a server of the handshake era, which asks while it works on one.
 type talks struct {
+	aside ElicitFunc // for questions about no call; nil for nobody
 	group sync.WaitGroup
 	mu    sync.Mutex
 	list  []*talk
@@ -286,11 +287,15 @@ func (t *talks) end(one *talk) {
 }
 
 // elicit takes a question to the loop, by way of the call that it must be about. A server does not say which that is: it
-// is the latest one. One that asks while no call is under way is told that nobody chose.
+// is the latest one. While no call is under way the question is asked aside, and without somebody there the server is told
+// that nobody chose.
 func (t *talks) elicit(ctx context.Context, q Question) (Answer, error) {
 	t.mu.Lock()
 	if len(t.list) == 0 {
 		t.mu.Unlock()
+		if t.aside != nil {
+			return t.aside(ctx, q)
+		}
 		return Answer{Action: ActionCancel}, nil
 	}
 	one := t.list[len(t.list)-1]

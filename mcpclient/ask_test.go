@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -173,4 +174,41 @@ func TestLegacyQuestionsGoByTheLoop(t *testing.T) {
 	needed(t, err)
 	end() // nobody answers
 	replies <- ""
+}
+
+// A server of the handshake era that asks about no call of the loop's, as while it makes a prompt, asks the person aside.
+func TestLegacyQuestionsAside(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]Options{
+		`"result":{"action":"decline"}`: {Asks: true, Elicit: func(_ context.Context, q Question) (Answer, error) {
+			assert.Equal(t, "Sure?", q.Message)
+			return Answer{Action: ActionDecline}, nil
+		}},
+		`"result":{"action":"cancel"}`: {Asks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replies := make(chan string, 1)
+			s := (&web{Legacy: true, On: map[string]func(http.ResponseWriter, *got){
+				"": func(w http.ResponseWriter, m *got) {
+					if strings.Contains(m.Body, `"id":7`) {
+						replies <- m.Body
+					}
+					w.WriteHeader(http.StatusAccepted)
+				},
+				"prompts/list": func(w http.ResponseWriter, m *got) {
+					stream(w, m, `data: {"jsonrpc":"2.0","id":ID,"result":{"prompts":[{"name":"p"}]}}`+"\n\n")
+				},
+				"prompts/get": func(w http.ResponseWriter, m *got) {
+					stream(w, m, `data: {"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"Sure?"}}`+"\n\n")
+					answer := <-replies
+					assert.Contains(t, answer, name)
+					stream(w, m, `data: {"jsonrpc":"2.0","id":ID,"result":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}}`+"\n\n")
+				},
+			}}).start(t)
+			blocks, err := open(t, s.server(), o).Prompt(t.Context(), "p", nil)
+			require.NoError(t, err)
+			assert.Equal(t, "hi", loop.TextOf(blocks))
+		})
+	}
 }

@@ -54,9 +54,9 @@ type Options struct {
 	// Eras remembers the servers of the handshake era; nil probes each time.
 	Eras *Eras
 	// Elicit puts the questions of servers to the person. Without it they are told that nobody can be asked, unless Asks is
-	// set.
+	// set: then it has those that are about no call of the loop's, as before a prompt.
 	Elicit ElicitFunc
-	// Asks takes the questions of servers to the loop, in place of Elicit: Tool.Run ends with a *loop.NeedsAnswer, and goes
+	// Asks takes the questions of servers about a call to the loop, in place of Elicit: Tool.Run ends with a *loop.NeedsAnswer, and goes
 	// on with the answer when it is called again. One of a modern server may then be of another process.
 	Asks bool
 	// Completed hears that the person is done at a page which a legacy server wanted opened: that question of that call. It
@@ -130,9 +130,9 @@ func Connect(ctx context.Context, s Server, o Options) (*Client, error) {
 	if s.Name == "" {
 		return nil, fmt.Errorf("connecting to an MCP server: it has no name; give it one in the configuration")
 	}
-	c := &Client{server: s, log: o.Log, elicit: o.Elicit, asks: o.Asks, talks: &talks{}, probe: o.Probe}
+	c := &Client{server: s, log: o.Log, elicit: o.Elicit, asks: o.Asks, talks: &talks{aside: o.Elicit}, probe: o.Probe}
 	if o.Asks {
-		c.elicit, o.Elicit = nil, c.talks.elicit
+		o.Elicit = c.talks.elicit
 	}
 	sign, err := probeMessage(o)
 	if err != nil {

@@ -77,9 +77,9 @@
 //
 // # Questions
 //
-// What a server wants to know from the person goes to Options.Elicit, or with Options.Asks to the loop as a
-// *loop.NeedsAnswer, with defaults filled in and the answer checked. Elicitation is declared only when one of them is set. A
-// modern server's input_required is answered by a new request with the answers and
+// What a server wants to know from the person goes to Options.Elicit, with defaults filled in and the answer checked; with
+// Options.Asks, what is about a call or the tool mcp_read goes to the loop instead, as a *loop.NeedsAnswer. Elicitation is
+// declared only when one of them is set. A modern server's input_required is answered by a new request with the answers and
 // the same state, at most ten times; without questions it is a wish to wait. Client.Call gives the questions back instead.
 //
 // A legacy server's error -32042 names pages to open first. They are questions like others, and when the person has agreed
@@ -134,8 +134,6 @@
 //   - No tasks: a result of the type task is an error, and tools that need one are left out.
 //   - Progress is not asked for where lists are read and arguments completed.
 //   - Sampling and roots are not declared. A modern server that asks for them fails the call.
-//   - With Options.Asks, only calls and the tool mcp_read ask the person. What a server wants to know before it gives a
-//     prompt, or a resource to Client.ReadResource, makes that fail, with an error that says so.
 //   - A server over Streamable HTTP does not count as ended, and each call finds out anew, but for one that has forgotten
 //     the session and refuses the version of before.
 //   - A prompt becomes part of one message of the user; the other roles in it are named in words. ACP has no completion for

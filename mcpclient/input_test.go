@@ -126,14 +126,18 @@ func TestRoundsElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := asker(ask(`{"k":`+sizeForm+`}`, `"s"`)).start(t)
-			c := open(t, s.server(), accept)
-			_, err := do(c)
-			require.NoError(t, err)
-			calls := s.all(name)
-			require.Len(t, calls, 2)
-			assert.Equal(t, "s", *calls[1].Params.State)
-			assert.Contains(t, string(calls[1].Params.Responses), `"action":"accept"`)
+			for _, asks := range []bool{false, true} { // the loop has only what is about its calls
+				s := asker(ask(`{"k":`+sizeForm+`}`, `"s"`)).start(t)
+				o := accept
+				o.Asks = asks
+				c := open(t, s.server(), o)
+				_, err := do(c)
+				require.NoError(t, err)
+				calls := s.all(name)
+				require.Len(t, calls, 2)
+				assert.Equal(t, "s", *calls[1].Params.State)
+				assert.Contains(t, string(calls[1].Params.Responses), `"action":"accept"`)
+			}
 		})
 	}
 }

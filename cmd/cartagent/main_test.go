@@ -12,7 +12,7 @@ import (
 
 // TestMain lets the test binary be cartagent: scripts and tests find it on the PATH under that name.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"cartagent": func() { perform(patient()) }, "cartagent-faulty": faulty})
+	testscript.Main(m, map[string]func(){"cartagent": func() { perform(patient()) }, "cartagent-faulty": faulty, "cartagent-asks": curious})
 }
 
 // patient is what a command reads and writes where it may take its time: a machine that is busy with other tests, or the

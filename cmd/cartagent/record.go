@@ -62,8 +62,10 @@ func (p *program) record(path func(acp.SessionID) string, failed func(error)) *r
 	over, world := p.over, p.outside
 	p.over = func(o agent.Options) agent.Options { return r.options(over(o)) }
 	p.outside = func(ctx context.Context, s agent.Setup) (*outside, error) {
+		asked := &asides{ask: s.Ask}
+		s.Ask = asked.put
 		out, err := world(ctx, s)
-		return r.watch(s, out, err)
+		return r.watch(s, out, asked, err)
 	}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cartagent/cartagent/agent"
@@ -19,7 +20,7 @@ import (
 )
 
 // watch records what a session gets from outside, and what came of asking for it.
-func (r *recording) watch(s agent.Setup, out *outside, err error) (*outside, error) {
+func (r *recording) watch(s agent.Setup, out *outside, asked *asides, err error) (*outside, error) {
 	session := r.find(s.Session)
 	if session == nil {
 		return out, err
@@ -52,7 +53,7 @@ func (r *recording) watch(s agent.Setup, out *outside, err error) (*outside, err
 	rec.Snap(transcript.Snapshot{Open: &opening})
 	r.instructions(session, s.Roots[0])
 	seen := *out
-	seen.servers = &recordedServers{out.servers, rec}
+	seen.servers = &recordedServers{out.servers, rec, asked}
 	seen.model = func(name, thinking string) (loop.Model, error) {
 		m, err := out.model(name, thinking)
 		if err != nil {
@@ -77,6 +78,7 @@ func (r *recording) watch(s agent.Setup, out *outside, err error) (*outside, err
 type recordedServers struct {
 	serverSet
 	recorder *transcript.Recorder
+	asked    *asides
 }
 
 func (s *recordedServers) states() []agent.Server {
@@ -119,8 +121,8 @@ func (s *recordedServers) commands() []agent.SlashCommand {
 		out[i] = c
 		out[i].Expand = func(ctx context.Context, text string) (loop.Blocks, error) {
 			blocks, err := c.Expand(ctx, text)
-			if ctx.Err() == nil {
-				s.recorder.Snap(transcript.Snapshot{Prompt: fetched(c.Name, text, blocks, err)})
+			if f := s.fetched(c.Name, text, blocks, err); ctx.Err() == nil {
+				s.recorder.Snap(transcript.Snapshot{Prompt: f})
 			}
 			return blocks, err
 		}
@@ -131,18 +133,42 @@ func (s *recordedServers) commands() []agent.SlashCommand {
 
 func (s *recordedServers) resource(ctx context.Context, server, uri string) (loop.Blocks, error) {
 	blocks, err := s.serverSet.resource(ctx, server, uri)
-	if ctx.Err() == nil {
-		s.recorder.Snap(transcript.Snapshot{Resource: fetched(server, uri, blocks, err)})
+	if f := s.fetched(server, uri, blocks, err); ctx.Err() == nil {
+		s.recorder.Snap(transcript.Snapshot{Resource: f})
 	}
 	return blocks, err
 }
 
-func fetched(name, text string, blocks loop.Blocks, err error) *transcript.Fetched {
-	f := &transcript.Fetched{Name: name, Text: text, Content: blocks}
+func (s *recordedServers) fetched(name, text string, blocks loop.Blocks, err error) *transcript.Fetched {
+	f := &transcript.Fetched{Name: name, Text: text, Asked: s.asked.take(), Content: blocks}
 	if err != nil {
 		f.Failure = err.Error()
 	}
 	return f
+}
+
+// asides are the questions of servers that are about no call, since they were last taken: a session fetches one thing at a
+// time.
+type asides struct {
+	ask func(ctx context.Context, server string, q loop.Question) (loop.Answer, error)
+
+	mu  sync.Mutex
+	all []transcript.Aside
+}
+
+func (a *asides) put(ctx context.Context, server string, q loop.Question) (loop.Answer, error) {
+	a.mu.Lock()
+	a.all = append(a.all, transcript.Aside{Server: server, Question: q})
+	a.mu.Unlock()
+	return a.ask(ctx, server, q)
+}
+
+func (a *asides) take() []transcript.Aside {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.all
+	a.all = nil
+	return all
 }
 
 // repository is the root of the repository that a folder lies in, else the folder itself.

@@ -31,7 +31,7 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 	wanted, refused := p.wanted(s)
 	host := mcpclient.NewHost(mcpclient.HostOptions{Options: mcpclient.Options{
 		Log: p.log.With("session", s.Session), Version: version(), Setup: connecting, Asks: true, Eras: p.eras,
-		Completed: s.PageDone, Authorize: signIn(p.tokens, p.signer(s), p.log.With("session", s.Session), p.cfg.specIn(s.Roots[0])),
+		Elicit: asking(s), Completed: s.PageDone, Authorize: signIn(p.tokens, p.signer(s), p.log.With("session", s.Session), p.cfg.specIn(s.Roots[0])),
 	}, Known: s.Offered})
 	out := &servers{host: host, shelf: mcpclient.NewShelf(host, p.budget(s.Model)), refused: refused}
 	for _, r := range refused {
@@ -56,6 +56,17 @@ func (p *program) connect(ctx context.Context, s agent.Setup) *servers {
 		p.log.Debug("the cart is not there yet", "session", s.Session, "err", err)
 	}
 	return out
+}
+
+// asking puts the questions of servers that are about no call to the person.
+func asking(s agent.Setup) mcpclient.ElicitFunc {
+	if s.Ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, q mcpclient.Question) (mcpclient.Answer, error) {
+		a, err := s.Ask(ctx, q.Server, loop.Question{ID: q.Key, Message: q.Message, Schema: q.Schema, URL: q.URL})
+		return mcpclient.Answer{Action: string(a.Action), Content: a.Content}, err
+	}
 }
 
 // budget is how much of a model's window servers' tools may take: a tenth, at about four bytes a token. The offline model

@@ -109,7 +109,7 @@ func (st *stage) replayed(ctx context.Context, s *transcript.Scenario, r *transc
 	p.now = r.Now
 	p.bypass = s.Manifest.Bypass
 	p.tell = func(string) {}
-	p.outside = func(context.Context, agent.Setup) (*outside, error) { return recordedOutside(s, r) }
+	p.outside = func(_ context.Context, setup agent.Setup) (*outside, error) { return recordedOutside(setup, s, r) }
 	made := 0
 	p.over = func(o agent.Options) agent.Options {
 		o.Info.Version = s.Manifest.Version
@@ -199,7 +199,7 @@ func (l heardLog) Append(in ...loop.Input) error {
 }
 
 // recordedOutside is what was outside then.
-func recordedOutside(s *transcript.Scenario, r *transcript.Replay) (*outside, error) {
+func recordedOutside(setup agent.Setup, s *transcript.Scenario, r *transcript.Replay) (*outside, error) {
 	opening, err := r.Open()
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func recordedOutside(s *transcript.Scenario, r *transcript.Replay) (*outside, er
 	out := &outside{
 		now: r.Now(), platform: s.Manifest.Platform, rules: opening.Rules,
 		model:   func(string, string) (loop.Model, error) { return r.Model() },
-		servers: replayedServers{r}, index: opening.Index, changed: r.Changed(), prepare: r.Prepare,
+		servers: replayedServers{r, setup.Ask}, index: opening.Index, changed: r.Changed(), prepare: r.Prepare,
 		terminal: func(t agent.Terminal) tools.Terminal { return replayedTerminal{clientsTerminal(t)} },
 		own: func(all []loop.Tool) []loop.Tool {
 			out := make([]loop.Tool, len(all))
@@ -225,7 +225,10 @@ func recordedOutside(s *transcript.Scenario, r *transcript.Replay) (*outside, er
 }
 
 // replayedServers are the servers as they were.
-type replayedServers struct{ replay *transcript.Replay }
+type replayedServers struct {
+	replay *transcript.Replay
+	ask    func(ctx context.Context, server string, q loop.Question) (loop.Answer, error)
+}
 
 func (s replayedServers) states() []agent.Server {
 	list := s.replay.Servers()
@@ -257,14 +260,23 @@ func (s replayedServers) commands() []agent.SlashCommand {
 	for i, c := range list {
 		out[i] = agent.SlashCommand{
 			Name: c.Name, Description: c.Description, Hint: c.Hint,
-			Expand: func(_ context.Context, text string) (loop.Blocks, error) { return s.replay.Prompt(c.Name, text) },
+			Expand: func(ctx context.Context, text string) (loop.Blocks, error) {
+				return s.replay.Prompt(c.Name, text, s.asks(ctx))
+			},
 		}
 	}
 	return out
 }
 
-func (s replayedServers) resource(_ context.Context, server, uri string) (loop.Blocks, error) {
-	return s.replay.Resource(server, uri)
+func (s replayedServers) resource(ctx context.Context, server, uri string) (loop.Blocks, error) {
+	return s.replay.Resource(server, uri, s.asks(ctx))
+}
+
+// asks puts a question to the client again. What comes of it is in the record.
+func (s replayedServers) asks(ctx context.Context) func(transcript.Aside) {
+	return func(a transcript.Aside) {
+		_, _ = s.ask(ctx, a.Server, a.Question) // a client that answers otherwise shows in its own lines
+	}
 }
 
 // replayedTerminal runs nothing here: commands go to the client's terminal, which is played, or nowhere.

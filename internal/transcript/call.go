@@ -105,6 +105,13 @@ type Command struct {
 type Fetched struct {
 	Name    string      `json:"name"`
 	Text    string      `json:"text"`
+	Asked   []Aside     `json:"asked,omitempty"` // what the person was asked before
 	Content loop.Blocks `json:"content,omitempty"`
 	Failure string      `json:"failure,omitempty"`
+}
+
+// Aside is a question of a server that is about no call.
+type Aside struct {
+	Server   string        `json:"server"`
+	Question loop.Question `json:"question"`
 }

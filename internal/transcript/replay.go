@@ -304,17 +304,18 @@ func (r *Replay) signal() {
 	}
 }
 
-// Prompt is what a server gave for a prompt, by its command and the text behind it; Resource for a resource.
-func (r *Replay) Prompt(command, text string) (loop.Blocks, error) {
-	return r.fetch("prompt /"+command, command, text, func(s Snapshot) *Fetched { return s.Prompt })
+// Prompt is what a server gave for a prompt, by its command and the text behind it; Resource for a resource. ask puts what
+// the server wanted to know first to the person; the answer is in what it gave.
+func (r *Replay) Prompt(command, text string, ask func(Aside)) (loop.Blocks, error) {
+	return r.fetch("prompt /"+command, command, text, ask, func(s Snapshot) *Fetched { return s.Prompt })
 }
 
 // Resource is what a server gave for a URI. It is nil without an error where it has no such resource.
-func (r *Replay) Resource(server, uri string) (loop.Blocks, error) {
-	return r.fetch("resource "+uri+" of "+server, server, uri, func(s Snapshot) *Fetched { return s.Resource })
+func (r *Replay) Resource(server, uri string, ask func(Aside)) (loop.Blocks, error) {
+	return r.fetch("resource "+uri+" of "+server, server, uri, ask, func(s Snapshot) *Fetched { return s.Resource })
 }
 
-func (r *Replay) fetch(what, name, text string, of func(Snapshot) *Fetched) (loop.Blocks, error) {
+func (r *Replay) fetch(what, name, text string, ask func(Aside), of func(Snapshot) *Fetched) (loop.Blocks, error) {
 	name, text = r.names.CountText(name), r.names.CountText(text)
 	r.mu.Lock()
 	var f *Fetched
@@ -328,6 +329,15 @@ func (r *Replay) fetch(what, name, text string, of func(Snapshot) *Fetched) (loo
 	if f == nil {
 		r.differ("%s: not recorded, now it is asked for with %s", what, show(text))
 		return nil, errors.New("the recording does not have it")
+	}
+	if len(f.Asked) > 0 {
+		asked, err := realOf[[]Aside](r, f.Asked)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range asked {
+			ask(a)
+		}
 	}
 	if f.Failure != "" {
 		return nil, errors.New(r.names.RealText(f.Failure))

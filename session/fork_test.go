@@ -82,6 +82,37 @@ func TestHoldersThatMeet(t *testing.T) {
 	}
 }
 
+// TestHoldersThatMeetOften: however often that was, each record that a holder was told is written is read.
+func TestHoldersThatMeetOften(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, want := logOf(t, dir, 2)
+	between := func() {}
+	slow, err := OpenDir(dir, Options{Now: func() time.Time {
+		between()
+		return time.Unix(0, 0)
+	}})
+	require.NoError(t, err)
+	defer slow.Close() //nolint:errcheck // a test's folder
+	d := openDir(t, dir)
+	for round := range 3 * maxSearches {
+		stale, err := slow.Lease(t.Context(), testID)
+		require.NoError(t, err)
+		loseLock(t, stale)
+		other, err := d.Lease(t.Context(), testID)
+		require.NoError(t, err)
+		stale.(*dirLog).mark = other.(*dirLog).mark // as if this one's were still there
+		first := said(fmt.Sprint("first of ", round))
+		between = func() { require.NoError(t, other.Append(first...)) }
+		require.ErrorIs(t, stale.Append(said("second", "third")...), ErrLost)
+		between = func() {}
+		require.NoError(t, stale.Close())
+		require.NoError(t, other.Close())
+		want = append(want, first...)
+		require.Equal(t, want, collect(t, d.Inputs(t.Context(), testID, 0)), "round %d", round)
+	}
+}
+
 // TestHoldersThatRace: whatever two holders without locks and notes do at once, what one of them was told is written is
 // read, in its order and once. Beside it there may be the append at which a holder was told that it has lost, as a whole.
 func TestHoldersThatRace(t *testing.T) {

@@ -229,6 +229,7 @@ func (s *scanner) header(line []byte) (int, error) {
 	sum := sha256.Sum256(text)
 	s.headed, s.last.hash = true, hex.EncodeToString(sum[:])
 	s.head = bytes.Clone(text)
+	s.forks.add(s.last)
 	s.info.Cwd = h.Cwd
 	created, err := time.Parse(time.RFC3339Nano, h.Created)
 	if err != nil {
@@ -355,6 +356,7 @@ func (s *scanner) follow(r *record) bool {
 		s.warn("record %d was changed, or something before it: its hash does not fit", r.N)
 	}
 	s.last, s.unknown = chain{n: r.N, hash: r.Hash}, false
+	s.forks.add(s.last)
 	if _, wanted := s.heads[r.N]; wanted {
 		s.heads[r.N] = r.Hash
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,38 +19,49 @@ import (
 	"github.com/cartagent/cartagent/loop"
 )
 
+// holdersOf are two holders of a log, of which the first has lost its lock and does not know it. It does what is in between
+// after it has made sure of its lease and before it writes.
+func holdersOf(t *testing.T, dir string, d *Dir) (between *func(), stale, other Log) {
+	t.Helper()
+	between = new(func())
+	*between = func() {}
+	slow, err := OpenDir(dir, Options{Now: func() time.Time {
+		(*between)()
+		return time.Unix(0, 0)
+	}})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, slow.Close()) })
+	stale, err = slow.Lease(t.Context(), testID)
+	require.NoError(t, err)
+	loseLock(t, stale)
+	other, err = d.Lease(t.Context(), testID)
+	require.NoError(t, err)
+	stale.(*dirLog).mark = other.(*dirLog).mark // as if this one's were still there
+	return between, stale, other
+}
+
 // TestHoldersThatMeet: where locks have no effect, the other holder writes after this one has made sure of its lease and
 // before its own write. The second to write is told so, and has not written: no reader takes what it has left.
 func TestHoldersThatMeet(t *testing.T) {
 	t.Parallel()
-	for name, meanwhile := range map[string][]string{"once": {"first"}, "for long": {"first", "and", "more"}} {
+	for name, meanwhile := range map[string][]string{
+		"once": {"first"}, "for long": {"first", "and", "more"}, "beyond what is recent": slices.Repeat([]string{"more"}, maxRecent+9),
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			_, inputs := logOf(t, dir, 2)
-			between := func() {}
-			slow, err := OpenDir(dir, Options{Now: func() time.Time {
-				between()
-				return time.Unix(0, 0)
-			}})
-			require.NoError(t, err)
-			defer slow.Close() //nolint:errcheck // a test's folder
-			stale, err := slow.Lease(t.Context(), testID)
-			require.NoError(t, err)
-			loseLock(t, stale)
 			d := openDir(t, dir)
-			other, err := d.Lease(t.Context(), testID)
-			require.NoError(t, err)
-			stale.(*dirLog).mark = other.(*dirLog).mark // as if this one's were still there
-			between = func() {
+			between, stale, other := holdersOf(t, dir, d)
+			*between = func() {
 				for _, text := range meanwhile {
 					require.NoError(t, other.Append(said(text)...))
 				}
 			}
-			err = stale.Append(said("second", "third")...)
+			err := stale.Append(said("second", "third")...)
 			require.ErrorIs(t, err, ErrLost)
 			require.ErrorContains(t, err, "at the same time")
-			between = func() {}
+			*between = func() {}
 			path := filepath.Join(dir, "sessions", testID+logExt)
 			requireLost(t, stale, path, "at the same time")
 			requireLost(t, other, path, "somebody else has written")
@@ -87,25 +99,12 @@ func TestHoldersThatMeetOften(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, want := logOf(t, dir, 2)
-	between := func() {}
-	slow, err := OpenDir(dir, Options{Now: func() time.Time {
-		between()
-		return time.Unix(0, 0)
-	}})
-	require.NoError(t, err)
-	defer slow.Close() //nolint:errcheck // a test's folder
 	d := openDir(t, dir)
 	for round := range 3 * maxSearches {
-		stale, err := slow.Lease(t.Context(), testID)
-		require.NoError(t, err)
-		loseLock(t, stale)
-		other, err := d.Lease(t.Context(), testID)
-		require.NoError(t, err)
-		stale.(*dirLog).mark = other.(*dirLog).mark // as if this one's were still there
+		between, stale, other := holdersOf(t, dir, d)
 		first := said(fmt.Sprint("first of ", round))
-		between = func() { require.NoError(t, other.Append(first...)) }
+		*between = func() { require.NoError(t, other.Append(first...)) }
 		require.ErrorIs(t, stale.Append(said("second", "third")...), ErrLost)
-		between = func() {}
 		require.NoError(t, stale.Close())
 		require.NoError(t, other.Close())
 		want = append(want, first...)

@@ -173,9 +173,11 @@ func (o outcome) result(output string, left bool, limit time.Duration) (loop.Res
 }
 
 // watch reports the last lines of the output while wait waits, not more often than each progressGap, and returns when
-// nothing more will be reported.
+// nothing more will be reported. A command that ends at once has its output reported too: whether a call shows something
+// before its result is not decided by how soon this process got to look.
 func watch(out *tail, report func(loop.Block), wait func() error) error {
 	done := make(chan struct{})
+	reported := false // the goroutine's until it ends
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		pause := time.NewTimer(0)
@@ -191,6 +193,7 @@ func watch(out *tail, report func(loop.Block), wait func() error) error {
 				return
 			case <-out.news:
 				report(loop.Text{Text: out.last()})
+				reported = true
 				pause.Reset(progressGap)
 			}
 		}
@@ -198,5 +201,8 @@ func watch(out *tail, report func(loop.Block), wait func() error) error {
 	err := wait()
 	close(done)
 	wg.Wait()
+	if !reported && len(out.news) > 0 {
+		report(loop.Text{Text: out.last()})
+	}
 	return err
 }

@@ -253,3 +253,19 @@ func TestProgressShowsTheLastLines(t *testing.T) {
 	assert.True(t, strings.HasPrefix(first, "31\n"), first)
 	assert.True(t, strings.HasSuffix(loop.TextOf(res.Content), "50\nthrough\ndone\n[exit 0]"))
 }
+
+// Whether a command that ends at once has shown its output is not decided by who looks first.
+func TestQuickOutputIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		out, shown := newTail(), []string(nil)
+		err := watch(out, func(part loop.Block) { shown = append(shown, loop.TextOf([]loop.Block{part})) }, func() error {
+			_, err := out.Write([]byte("ok\n"))
+			return err
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{"ok\n"}, shown)
+	}
+	silent := newTail()
+	require.NoError(t, watch(silent, func(loop.Block) { t.Error("nothing was printed") }, func() error { return nil }))
+}

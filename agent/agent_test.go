@@ -372,6 +372,14 @@ func TestAMissingKeyAsksForALogin(t *testing.T) {
 	var wire *acp.Error
 	require.ErrorAs(t, err, &wire)
 	assert.Equal(t, &acp.Error{Code: acp.CodeAuthRequired, Message: "Set ANTHROPIC_API_KEY."}, wire)
+
+	reason, err := s.prompt("/help")
+	require.NoError(t, err, "what can be typed is told without a key")
+	assert.Equal(t, acp.StopEndTurn, reason)
+	assert.Contains(t, s.peer.text(), "- `/help` What can be typed here")
+	_, err = s.prompt("/context")
+	require.ErrorAs(t, err, &wire)
+	assert.EqualValues(t, acp.CodeAuthRequired, wire.Code)
 }
 
 func TestALogThatFailsFailsTheTurn(t *testing.T) {

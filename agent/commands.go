@@ -24,6 +24,8 @@ type builtin struct {
 	name, description, hint string
 	// run gives the text to answer with, or none where it has told everything by itself.
 	run func(s *session, ctx context.Context, kit *Kit, c typedCommand) (string, error)
+	// bare says that it runs without a kit too, where none can be had: no key, no folder.
+	bare bool
 }
 
 // typedCommand is a prompt that is a command: what stands behind its name, and the whole.
@@ -34,11 +36,11 @@ type typedCommand struct {
 
 func builtins() []builtin {
 	return []builtin{
-		{"help", "What can be typed here", "", (*session).help},
-		{"context", "What fills the model's window", "", (*session).contextReport},
-		{"mcp", "The MCP servers of this session", "", (*session).serverReport},
-		{"permissions", "The rules in force; revoke N takes one back", "revoke N", (*session).permissions},
-		{"compact", "Replace the conversation so far by a summary of it", "", (*session).compact},
+		{"help", "What can be typed here", "", (*session).help, true},
+		{"context", "What fills the model's window", "", (*session).contextReport, false},
+		{"mcp", "The MCP servers of this session", "", (*session).serverReport, false},
+		{"permissions", "The rules in force; revoke N takes one back", "revoke N", (*session).permissions, false},
+		{"compact", "Replace the conversation so far by a summary of it", "", (*session).compact, false},
 	}
 }
 
@@ -100,6 +102,12 @@ func typed(content loop.Blocks) (name, args string) {
 		name, args = before, rest+" "+args
 	}
 	return name, strings.TrimSpace(args)
+}
+
+// needsNothing says whether a prompt is a command that needs nothing to work with.
+func needsNothing(content loop.Blocks) bool {
+	name, _ := typed(content)
+	return slices.ContainsFunc(builtins(), func(b builtin) bool { return b.bare && b.name == name })
 }
 
 // command answers a prompt that is a command of ours. For one that becomes a prompt it gives what the model is told

@@ -213,7 +213,7 @@ func (s *session) turn(ctx context.Context, prompt loop.Prompted) (loop.StopReas
 		kit, err = s.open(ctx)
 		return err
 	})
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || !needsNothing(prompt.Content)) {
 		return "", err
 	}
 	extra, done, err := s.command(ctx, kit, prompt.Content)

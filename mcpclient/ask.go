@@ -16,10 +16,10 @@ import (
 // the server wants to know at once, and what goes back along with the answers. Nothing else is kept of the call, so it can go
 // on in another process.
 type asked struct {
-	Round     int      `json:"round"`
-	Questions []wanted `json:"questions"`
-	State     *string  `json:"state,omitempty"`
-	Opened    []string `json:"opened,omitempty"` // the keys of pages of earlier rounds, where a legacy server wants pages
+	Round     int             `json:"round"`
+	Questions []wanted        `json:"questions"`
+	State     json.RawMessage `json:"state,omitempty"`
+	Opened    []string        `json:"opened,omitempty"` // the keys of pages of earlier rounds, where a legacy server wants pages
 }
 
 // wanted is a Question as logs have it.

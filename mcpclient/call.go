@@ -23,7 +23,7 @@ type CallParams struct {
 	// Responses are the answers to all questions of an earlier Outcome, by their keys, each as Question.Fill gives it, and
 	// State is the state that came with them.
 	Responses map[string]Answer
-	State     *string
+	State     json.RawMessage
 
 	show func(line string) // has progress shown; nil for nobody
 }

@@ -114,6 +114,17 @@ func TestLateDiscover(t *testing.T) {
 	assert.Equal(t, EraModern, c.Era())
 }
 
+// TestLostDiscover: a modern server that never saw what it was asked first, while it started, is modern all the same.
+func TestLostDiscover(t *testing.T) {
+	t.Parallel()
+	s := modern().server(t)
+	started := filepath.Join(t.TempDir(), "started")
+	s.Args = []string{"-c", `if [ ! -e "$1" ]; then : >"$1"; read -r lost; fi; exec "$0"`, s.Command, started}
+	s.Command = "sh"
+	c := open(t, s, Options{Probe: 50 * time.Millisecond})
+	assert.Equal(t, EraModern, c.Era())
+}
+
 func TestConnectRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -242,17 +242,30 @@ func afterSilence(ctx context.Context, c *conn, s Server, o Options) (*conn, *mc
 	if ctx.Err() != nil {
 		return nil, nil, err
 	}
+	var refusal *RPCError
+	if !late {
+		if c, err = dial(ctx, s, o); err != nil {
+			return nil, nil, err
+		}
+		if c, session, err = c.handshake(ctx, o); err == nil || ctx.Err() != nil || !errors.As(err, &refusal) {
+			return c, session, err
+		}
+	}
+	// It has answered late, or has refused the handshake twice: then it may be modern, and have missed the probe.
 	if c, err = dial(ctx, s, o); err != nil {
 		return nil, nil, err
 	}
-	if late {
-		if found, err := c.probe(ctx, o, o.Setup); err != nil || found != foundModern {
-			cause := errors.Join(err, c.cause(), context.Cause(ctx))
-			c.discard()
-			return nil, nil, cause
-		}
+	found, err := c.probe(ctx, o, o.Setup)
+	switch {
+	case err == nil && found == foundModern:
+		return c.handshake(ctx, o)
+	case refusal != nil:
+		err = refusal
+	default:
+		err = errors.Join(err, c.cause(), context.Cause(ctx))
 	}
-	return c.handshake(ctx, o)
+	c.discard()
+	return nil, nil, err
 }
 
 // handshake makes a session on a conn whose era is known, and discards the conn where that does not work.

@@ -52,7 +52,9 @@ const (
 // Input is what a server wants before it goes on with a request.
 type Input struct {
 	Questions []Question `json:"questions,omitempty"` // in the server's order; none means: later
-	State     *string    `json:"state,omitempty"`     // to be sent back as it is; nil is none, which "" is not
+	// State is to be sent back as it is: the JSON string that the server sent, with what no Go string could hold. Nil is
+	// none, which "" is not.
+	State json.RawMessage `json:"state,omitempty"`
 }
 
 // methodElicit is how questions come.
@@ -135,12 +137,18 @@ func decodeQuestion(server, key string, params json.RawMessage) (Question, error
 func decodeInput(server string, raw json.RawMessage) (*Input, error) {
 	var d struct {
 		Requests json.RawMessage `json:"inputRequests"`
-		State    *string         `json:"requestState"`
+		State    json.RawMessage `json:"requestState"`
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil, fmt.Errorf("server %s: %w: what it asks for: %w", server, ErrInvalid, err)
 	}
-	in := &Input{State: d.State}
+	in := &Input{}
+	switch state := bytes.TrimSpace(d.State); {
+	case len(state) > 0 && state[0] == '"':
+		in.State = state
+	case len(state) > 0 && string(state) != "null":
+		return nil, fmt.Errorf("server %s: %w: the state of its request is no string", server, ErrInvalid)
+	}
 	for key, one := range members(d.Requests) {
 		var r struct {
 			Method string          `json:"method"`
@@ -185,7 +193,7 @@ func members(object json.RawMessage) func(yield func(string, json.RawMessage) bo
 // retry is what a request repeats of the input that was asked for.
 type retry struct {
 	responses map[string]Answer
-	state     *string
+	state     json.RawMessage // a JSON string, or nil
 }
 
 // retryKey is where a request of the SDK has the ticket for its retry.
@@ -231,9 +239,7 @@ func (c *conn) amend(params json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encoding a retry: %w", err)
 	}
 	if r.state != nil {
-		if p["requestState"], err = json.Marshal(*r.state); err != nil {
-			return nil, fmt.Errorf("encoding a retry: %w", err)
-		}
+		p["requestState"] = r.state
 	}
 	if len(r.responses) > 0 {
 		if p["inputResponses"], err = json.Marshal(r.responses); err != nil {

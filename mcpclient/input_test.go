@@ -62,7 +62,7 @@ func asker(rounds ...string) *web {
 // the state to the byte or without one.
 func TestRounds(t *testing.T) {
 	t.Parallel()
-	state := `"<ü \u2028 \"x\"\\ >"`
+	state := `"<ü \u2028 \"x\"\\ > \ud83d"`
 	s := asker(
 		ask(`{"b":`+sizeForm+`,"a":{"method":"elicitation/create","params":{"mode":"url","message":"Pay","url":"https://pay.example/1"}}}`, state),
 		ask("", `""`),
@@ -100,6 +100,7 @@ func TestRounds(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(state), &want))
 	require.NotNil(t, calls[1].Params.State)
 	assert.Equal(t, want, *calls[1].Params.State)
+	assert.Contains(t, calls[1].Body, ` \ud83d"`, "half of a pair, which no decoded string can hold")
 	assert.Contains(t, string(calls[1].Params.Responses), `"n":12345678901234567890`)
 	assert.JSONEq(t, `{"a":{"action":"accept"},"b":{"action":"accept","content":{"n":12345678901234567890,"size":"S"}}}`,
 		string(calls[1].Params.Responses))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -97,12 +98,21 @@ func runPrompt(ctx context.Context, c console, f runFlags, prompt string) (err e
 
 	agentEnd, clientEnd := acp.Pipe()
 	if f.record != "" {
-		path, err := recordTo(f.record)
-		if err != nil {
-			return usageError(err)
+		path, pathErr := recordTo(f.record)
+		if pathErr != nil {
+			return usageError(pathErr)
 		}
-		r := p.record(path, func(err error) { c.tell(err.Error()) })
-		defer r.close()
+		var unrecorded atomic.Bool
+		r := p.record(path, func(err error) {
+			unrecorded.Store(true)
+			c.tell(err.Error())
+		})
+		defer func() {
+			r.close()
+			if err == nil && unrecorded.Load() {
+				err = &exitCode{code: exitError}
+			}
+		}()
 		agentEnd = r.conn(agentEnd)
 	}
 	var group sync.WaitGroup

@@ -31,8 +31,8 @@ func TestAPersonSignsInOnce(t *testing.T) {
 		assert.Equal(t, http.StatusOK, status)
 	}
 	assert.Equal(t, 1, b.count())
-	require.Len(t, a.visits, 1)
-	visit, request := a.visits[0], a.requests[0]
+	require.Len(t, a.saw().visits, 1)
+	visit, request := a.saw().visits[0], a.saw().requests[0]
 	assert.Equal(t, "1", visit.Get("shop"), "the endpoint's own query stays")
 	assert.Equal(t, "read write offline_access", visit.Get("scope"))
 	assert.Equal(t, "consent", visit.Get("prompt"))
@@ -40,11 +40,11 @@ func TestAPersonSignsInOnce(t *testing.T) {
 	assert.Equal(t, s.url, request.Get("resource"))
 	assert.Equal(t, "S256", visit.Get("code_challenge_method"))
 	assert.GreaterOrEqual(t, len(visit.Get("state")), 20)
-	require.Len(t, a.registers, 1)
+	require.Len(t, a.saw().registers, 1)
 	assert.Equal(t, map[string]any{
 		"client_name": "cartagent", "application_type": "native", "redirect_uris": []any{visit.Get("redirect_uri")},
 		"token_endpoint_auth_method": "none", "grant_types": []any{"authorization_code", "refresh_token"}, "response_types": []any{"code"},
-	}, a.registers[0])
+	}, a.saw().registers[0])
 	redirect, err := url.Parse(visit.Get("redirect_uri"))
 	require.NoError(t, err)
 	assert.Equal(t, "127.0.0.1", redirect.Hostname())
@@ -86,7 +86,7 @@ func TestMetadataIsFoundInAllItsPlaces(t *testing.T) {
 			status, err := buy(t.Context(), h, s.url)
 			require.NoError(t, err)
 			assert.Equal(t, http.StatusOK, status)
-			assert.Equal(t, want, a.requests[0].Get("resource"))
+			assert.Equal(t, want, a.saw().requests[0].Get("resource"))
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestAServerOfMarch2025IsItsOwnAuthority(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, http.StatusOK, status)
 			assert.Equal(t, 1, b.count())
-			assert.Equal(t, "S256", a.visits[0].Get("code_challenge_method"))
+			assert.Equal(t, "S256", a.saw().visits[0].Get("code_challenge_method"))
 		})
 	}
 }
@@ -142,9 +142,9 @@ func TestClientsAuthenticateAsTheEndpointWants(t *testing.T) {
 			status, err := buy(t.Context(), h, s.url)
 			require.NoError(t, err)
 			assert.Equal(t, http.StatusOK, status)
-			assert.Equal(t, c.id, a.requests[0].Get("client_id"))
-			assert.Equal(t, c.basic, a.basic[0])
-			assert.Len(t, a.registers, c.registers)
+			assert.Equal(t, c.id, a.saw().requests[0].Get("client_id"))
+			assert.Equal(t, c.basic, a.saw().basic[0])
+			assert.Len(t, a.saw().registers, c.registers)
 		})
 	}
 }
@@ -176,8 +176,8 @@ func TestScopes(t *testing.T) {
 			h := newHandler(t, Config{Server: s.url, Grant: AuthorizationCode{Browser: &follower{}}})
 			_, err := buy(t.Context(), h, s.url)
 			require.NoError(t, err)
-			assert.Equal(t, c.want, a.visits[0].Get("scope"))
-			assert.Equal(t, c.want != "", a.visits[0].Has("scope"))
+			assert.Equal(t, c.want, a.saw().visits[0].Get("scope"))
+			assert.Equal(t, c.want != "", a.saw().visits[0].Has("scope"))
 		})
 	}
 }
@@ -194,8 +194,8 @@ func TestMoreScopesAreAskedForWithTheOldOnes(t *testing.T) {
 	status, err := buy(t.Context(), h, s.url)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, status)
-	require.Len(t, a.visits, 2)
-	assert.Equal(t, "read write", a.visits[1].Get("scope"))
+	require.Len(t, a.saw().visits, 2)
+	assert.Equal(t, "read write", a.saw().visits[1].Get("scope"))
 }
 
 func TestTriesAreBounded(t *testing.T) {
@@ -316,13 +316,13 @@ func TestAnotherIssuerGetsNothingOfTheFirst(t *testing.T) {
 	status, err := buy(t.Context(), h, s.url)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, status)
-	require.Len(t, fresh.registers, 1)
-	for _, sent := range slices.Concat(fresh.visits, fresh.requests) {
+	require.Len(t, fresh.saw().registers, 1)
+	for _, sent := range slices.Concat(fresh.saw().visits, fresh.saw().requests) {
 		for _, secret := range given {
 			assert.NotContains(t, sent.Encode(), url.QueryEscape(secret))
 		}
 	}
-	assert.Len(t, old.requests, 1, "and the first is not asked again")
+	assert.Len(t, old.saw().requests, 1, "and the first is not asked again")
 	list, err := store.List()
 	require.NoError(t, err)
 	require.Len(t, list, 1)
@@ -353,8 +353,8 @@ func TestATokenStaysWithItsServer(t *testing.T) {
 	s.with(func() { s.moved = thief.url })
 	_, err = client.Tools(t.Context())
 	require.Error(t, err)
-	require.NotEmpty(t, thief.tokens)
-	assert.Empty(t, strings.Join(thief.tokens, ""))
+	require.NotEmpty(t, thief.heard())
+	assert.Empty(t, strings.Join(thief.heard(), ""))
 	assert.Equal(t, 1, b.count())
 }
 
@@ -466,10 +466,10 @@ func TestNothingSecretIsLoggedOrSaid(t *testing.T) {
 		writeJSON(w, http.StatusBadRequest, map[string]any{"error": "invalid_request", "error_description": fmt.Sprint(r.PostForm)})
 	}
 	note()
-	for _, form := range a.requests {
+	for _, form := range a.saw().requests {
 		secrets = append(secrets, form.Get("code"), form.Get("code_verifier"), form.Get("client_secret"), form.Get("refresh_token"))
 	}
-	require.Len(t, a.visits, 3)
+	require.Len(t, a.saw().visits, 3)
 	require.Contains(t, said, "[hidden]")
 	require.Contains(t, logged.String(), "token cannot be refreshed")
 	for _, secret := range secrets {

@@ -36,11 +36,11 @@ func TestAClientInItsOwnName(t *testing.T) {
 			assert.Equal(t, http.StatusOK, status)
 			c.forward(time.Minute)
 		}
-		require.Len(t, a.requests, 6)
-		assert.Equal(t, grantClient, a.requests[0].Get("grant_type"))
-		assert.Equal(t, s.url, a.requests[0].Get("resource"))
-		assert.Equal(t, "read", a.requests[0].Get("scope"))
-		assert.Empty(t, a.visits)
+		require.Len(t, a.saw().requests, 6)
+		assert.Equal(t, grantClient, a.saw().requests[0].Get("grant_type"))
+		assert.Equal(t, s.url, a.saw().requests[0].Get("resource"))
+		assert.Equal(t, "read", a.saw().requests[0].Get("scope"))
+		assert.Empty(t, a.saw().visits)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestAClientWithAKey(t *testing.T) {
 			status, err := buy(t.Context(), h, s.url)
 			require.NoError(t, err)
 			assert.Equal(t, http.StatusOK, status)
-			form := a.requests[0]
+			form := a.saw().requests[0]
 			assert.Equal(t, "urn:ietf:params:oauth:client-assertion-type:jwt-bearer", form.Get("client_assertion_type"))
 			var claims jwt.RegisteredClaims
 			token, err := jwt.ParseWithClaims(form.Get("client_assertion"), &claims, func(*jwt.Token) (any, error) { return key.Public(), nil },
@@ -134,10 +134,10 @@ func TestAnEnterpriseVouches(t *testing.T) {
 			"requested_token_type": {"urn:ietf:params:oauth:token-type:id-jag"}, "audience": {a.issuer}, "resource": {s.url},
 			"subject_token": {"who I am"}, "subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"},
 		}, asked)
-		require.Len(t, a.requests, 1)
-		assert.Equal(t, "the word of the provider", a.requests[0].Get("assertion"))
-		assert.Equal(t, grantJWT, a.requests[0].Get("grant_type"))
-		assert.Equal(t, "mine", a.basic[0])
+		require.Len(t, a.saw().requests, 1)
+		assert.Equal(t, "the word of the provider", a.saw().requests[0].Get("assertion"))
+		assert.Equal(t, grantJWT, a.saw().requests[0].Get("grant_type"))
+		assert.Equal(t, "mine", a.saw().basic[0])
 	}
 }
 
@@ -168,5 +168,5 @@ func TestAnEnterpriseThatDoesNotVouch(t *testing.T) {
 		require.ErrorContains(t, err, c.why)
 		assert.NotContains(t, err.Error(), "secretly")
 	}
-	assert.Empty(t, a.requests)
+	assert.Empty(t, a.saw().requests)
 }

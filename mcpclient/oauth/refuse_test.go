@@ -228,7 +228,7 @@ func TestWhatIsRefused(t *testing.T) {
 			if c.is != nil {
 				assert.Zero(t, requests, "the code is not redeemed")
 			}
-			assert.NotContains(t, a.paths, "POST /elsewhere")
+			assert.NotContains(t, a.saw().paths, "POST /elsewhere")
 			list, err := store.List()
 			require.NoError(t, err)
 			assert.Empty(t, list)
@@ -367,7 +367,7 @@ func TestAServerOutsideHasNothingVisitedInside(t *testing.T) {
 		_, err := f.get(t.Context(), "metadata", address, nil)
 		require.ErrorIs(t, err, ErrUntrusted, address)
 	}
-	assert.Empty(t, a.paths)
+	assert.Empty(t, a.saw().paths)
 }
 
 func TestAProxyMayBeInside(t *testing.T) {

@@ -43,14 +43,28 @@ type authority struct {
 	codes     map[string]url.Values
 	live      map[string]string  // scopes of access tokens that are good
 	refresh   map[string]string  // scopes of refresh tokens that are good
-	visits    []url.Values       // of the authorization page
-	requests  []url.Values       // to the token endpoint
-	basic     []string           // their users, empty where they used none
-	registers []map[string]any   // bodies of registrations
-	paths     []string           // everything that was asked for
+	sightings
 	before    func(url.Values)   // runs in a token request, unlocked
 	intercept http.HandlerFunc   // answers token requests in its place
 	answer    func(q url.Values) // changes the answer of the page
+}
+
+// sightings are what an authority was asked.
+type sightings struct {
+	visits    []url.Values     // of the authorization page
+	requests  []url.Values     // to the token endpoint
+	basic     []string         // their users, empty where they used none
+	registers []map[string]any // bodies of registrations
+	paths     []string         // everything that was asked for
+}
+
+// saw is what it was asked until now.
+func (a *authority) saw() sightings {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return sightings{
+		slices.Clone(a.visits), slices.Clone(a.requests), slices.Clone(a.basic), slices.Clone(a.registers), slices.Clone(a.paths),
+	}
 }
 
 type client struct{ secret, method string }
@@ -411,6 +425,13 @@ func (s *shop) lets(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Add("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(params, ", ")))
 	w.WriteHeader(status)
 	return false
+}
+
+// heard are the tokens that came with requests until now.
+func (s *shop) heard() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.tokens)
 }
 
 // with changes a shop.

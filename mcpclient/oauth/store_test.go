@@ -76,12 +76,12 @@ func TestARestartNeedsNobody(t *testing.T) {
 		status, err := buy(t.Context(), again(), s.url)
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusOK, status)
-		require.Len(t, a.requests, 1+i)
-		assert.Equal(t, "registered-1", a.basic[i])
-		assert.Equal(t, s.url, a.requests[i].Get("resource"))
+		require.Len(t, a.saw().requests, 1+i)
+		assert.Equal(t, "registered-1", a.saw().basic[i])
+		assert.Equal(t, s.url, a.saw().requests[i].Get("resource"))
 	}
-	assert.NotEqual(t, a.requests[1].Get("refresh_token"), a.requests[2].Get("refresh_token"), "rotated")
-	assert.NotContains(t, s.tokens[len(s.tokens)-3:], "", "no request went without a token")
+	assert.NotEqual(t, a.saw().requests[1].Get("refresh_token"), a.saw().requests[2].Get("refresh_token"), "rotated")
+	assert.NotContains(t, s.heard()[len(s.heard())-3:], "", "no request went without a token")
 }
 
 func TestAProcessIsNotAsked(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAProcessIsNotAsked(t *testing.T) {
 	h := newHandler(t, Config{Server: s.url, Store: NewStore(dir), Grant: AuthorizationCode{}, Now: c.now})
 	_, err := buy(t.Context(), h, s.url)
 	require.ErrorIs(t, err, ErrNobody)
-	assert.Empty(t, s.tokens[len(s.tokens)-1], "a token that has run out is not sent")
+	assert.Empty(t, s.heard()[len(s.heard())-1], "a token that has run out is not sent")
 }
 
 func TestATokenThatTheServerNoLongerTakesIsRefreshedOnce(t *testing.T) {
@@ -136,7 +136,7 @@ func TestARefusedRefreshLeadsToThePerson(t *testing.T) {
 	status, err := buy(t.Context(), h, s.url)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, status)
-	assert.Equal(t, "read write", a.visits[1].Get("scope"), "the scopes are still known")
+	assert.Equal(t, "read write", a.saw().visits[1].Get("scope"), "the scopes are still known")
 }
 
 func TestARefreshThatFailsLosesNothing(t *testing.T) {
@@ -456,5 +456,5 @@ func TestAClientThatWasConfiguredSinceIsTheOneThatCounts(t *testing.T) {
 	_, err = buy(t.Context(), h, s.url)
 	require.ErrorIs(t, err, ErrUntrusted)
 	require.ErrorContains(t, err, "forget what is stored for this server and sign in again")
-	assert.Empty(t, other.requests)
+	assert.Empty(t, other.saw().requests)
 }

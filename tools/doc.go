@@ -6,7 +6,8 @@
 //
 //	"docs/a.md" ──Resolve──> real place beneath a root ──FS──> this disk, or the ACP client's files
 //
-// Files that hold the person's keys are hidden from it ([Workspace.Hide]), by whatever name they are reached.
+// Files that hold the person's keys are hidden from it ([Workspace.Hide]), and those that decide what may run are changed with
+// the person's word alone ([Workspace.Guard]), by whatever name they are reached.
 //
 // A tool is a typed function, made by [Define]: the schema comes from its argument struct, its prose from the .md file
 // beside it. No tool asks for permission. A preview says what a call would touch, the loop's rules decide, and Run does

@@ -14,7 +14,7 @@ import (
 // hits are counted.
 type findings struct {
 	show    func(place) string
-	hidden  secrets
+	hidden  nodes
 	buf     []byte
 	dir     *os.Root // the folder of the file before, and where that is
 	at      place
@@ -27,7 +27,7 @@ type findings struct {
 	failed  unread
 }
 
-func newFindings(show func(place) string, hidden secrets) *findings {
+func newFindings(show func(place) string, hidden nodes) *findings {
 	return &findings{
 		show:   show,
 		hidden: hidden,

@@ -20,11 +20,11 @@ func (w *Workspace) Hide(paths func() []string) {
 	}
 }
 
-// secrets are files and folders as they are on the disk: a link or another name of one leads to the same.
-type secrets []fs.FileInfo
+// nodes are files and folders as they are on the disk: a link or another name of one leads to the same.
+type nodes []fs.FileInfo
 
 // secrets are those that are there now.
-func (r *root) secrets() (out secrets) {
+func (r *root) secrets() (out nodes) {
 	if r.hidden == nil {
 		return nil
 	}
@@ -50,20 +50,20 @@ func (r *root) secrets() (out secrets) {
 	return out
 }
 
-func (s secrets) has(info fs.FileInfo) bool {
-	return slices.ContainsFunc(s, func(one fs.FileInfo) bool { return os.SameFile(one, info) })
+func (n nodes) has(info fs.FileInfo) bool {
+	return slices.ContainsFunc(n, func(one fs.FileInfo) bool { return os.SameFile(one, info) })
 }
 
-// hold says whether the place is a secret, or lies in one.
-func (s secrets) hold(p place) bool {
-	if len(s) == 0 {
+// hold says whether the place is one of them, or lies in one.
+func (n nodes) hold(p place) bool {
+	if len(n) == 0 {
 		return false
 	}
-	if p.info != nil && s.has(p.info) {
+	if p.info != nil && n.has(p.info) {
 		return true
 	}
 	for dir := filepath.Dir(p.real()); ; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil && s.has(info) {
+		if info, err := os.Stat(dir); err == nil && n.has(info) {
 			return true
 		}
 		if dir == filepath.Dir(dir) {
@@ -72,13 +72,13 @@ func (s secrets) hold(p place) bool {
 	}
 }
 
-// open is an open file, unless it turns out to be a secret.
-func (s secrets) open(f *os.File, err error) (*os.File, error) {
-	if err != nil || len(s) == 0 {
+// open is an open file, unless it turns out to be one of them: a secret.
+func (n nodes) open(f *os.File, err error) (*os.File, error) {
+	if err != nil || len(n) == 0 {
 		return f, err
 	}
 	info, err := f.Stat()
-	if err == nil && s.has(info) {
+	if err == nil && n.has(info) {
 		err = ErrSecret
 	}
 	if err != nil {

@@ -31,6 +31,7 @@ type root struct {
 	name, real string
 	dir        *os.Root
 	hidden     func() []string // what no tool may touch; see Hide
+	guarded    func() []string // what no rule lets a tool change; see Guard
 }
 
 // place is a path that was mapped onto a root: rel names it beneath dir, "." being the root itself. None of the

@@ -50,6 +50,7 @@ func (k *kit) changePreview(verb string, d document, after string) loop.Preview 
 		Subjects:  []loop.Subject{k.subject(d.place)},
 		Display:   loop.Blocks{diff},
 		Digests:   []loop.Digest{d.digest()},
+		Caution:   d.place.caution(),
 	}
 }
 

@@ -264,13 +264,29 @@ func (f keyFile) unfinished() (paths []string) {
 }
 
 // secrets are the files and folders that hold what the person has entrusted to this program: no tool of a model may read
-// them, wherever a session works.
+// them, wherever a session works. A configuration is one while keys are written into it.
 func (c *config) secrets() (paths []string) {
 	if file := c.keyFile(); file.path != "" {
 		paths = append(file.unfinished(), file.path)
 	}
 	if c.state != "" {
 		paths = append(paths, tokenFolder(c.state))
+	}
+	for _, s := range c.MCP {
+		if s.keyed() {
+			paths = append(paths, s.file)
+		}
+	}
+	return paths
+}
+
+// steering are the files and folders that decide what this program allows and runs: a person is asked about every change.
+func (c *config) steering() (paths []string) {
+	if c.dir != "" {
+		paths = append(paths, c.dir, filepath.Join(c.dir, configName), c.trustFile().path)
+	}
+	if c.state != "" {
+		paths = append(paths, c.state)
 	}
 	return paths
 }

@@ -267,6 +267,18 @@ func (s serverSpec) ready(env func(string) string, wrong func(key string, err er
 	return s
 }
 
+// keyed says whether a value that must not be shown was written out where the server is configured. What is shorter than
+// any key is none: DEBUG=1.
+func (s *serverSpec) keyed() bool {
+	const shortest = 8
+	if s.written == nil {
+		return false
+	}
+	values := slices.AppendSeq([]string{s.written.OAuth.ClientSecret}, maps.Values(s.written.Env))
+	values = slices.AppendSeq(values, maps.Values(s.written.Headers))
+	return slices.ContainsFunc(values, func(v string) bool { return len(v) >= shortest && !strings.Contains(v, "${") })
+}
+
 // conceal takes from a text what must not be shown of the server.
 func (s *serverSpec) conceal(text string) string {
 	return mcpclient.Server{Secrets: s.hidden}.Conceal(text)

@@ -184,3 +184,46 @@ func TestStoredKeysAreForNoTool(t *testing.T) {
 	assert.Contains(t, all, "planted-note")
 	assert.GreaterOrEqual(t, strings.Count(all, "only cartagent itself may read"), 4)
 }
+
+// TestOurOwnConfigurationIsGuarded: in a session that works right above it and lets edits happen unasked. While keys stand
+// in it, no tool reads it.
+func TestOurOwnConfigurationIsGuarded(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	base := stubModel(t, []scripted.Reply{
+		scripted.Ask("read", `{"path":"config/config.json"}`),
+		scripted.Ask("write", `{"path":"notes","content":"mine"}`),
+		scripted.Ask("write", `{"path":"config/trust.json","content":"{}"}`),
+		scripted.Ask("write", `{"path":"state/sessions/other.jsonl","content":"{}"}`),
+		scripted.Ask("write", `{"path":"project/.git/hooks/pre-commit","content":"echo"}`),
+		{Text: []string{"Done."}},
+	})
+	config := filepath.Join(home, "config", "config.json")
+	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o700))
+	require.NoError(t, os.WriteFile(config, []byte(`{"permissions":[{"tool":"write","verdict":"allow"}],
+		"mcpServers":{"far":{"type":"http","url":"http://127.0.0.1:1/mcp","headers":{"X-Key":"planted-header"}}}}`), 0o600))
+	p := startAgent(t, "CARTAGENT_MODEL=openai/stub", "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+base,
+		"CARTAGENT_CONFIG_DIR="+filepath.Dir(config), "CARTAGENT_STATE_DIR="+filepath.Join(home, "state"))
+	p.send(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`)
+	p.until(t, `"id":0`)
+	p.send(t, `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, home)
+	var r struct{ Result struct{ SessionID string } }
+	require.NoError(t, json.Unmarshal([]byte(p.until(t, `"id":1`)), &r))
+	p.send(t, `{"jsonrpc":"2.0","id":"mode","method":"session/set_mode","params":{"sessionId":%q,"modeId":"accept-edits"}}`, r.Result.SessionID)
+	p.until(t, `"id":"mode"`)
+	p.send(t, `{"jsonrpc":"2.0","id":"go","method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"go"}]}}`, r.Result.SessionID)
+	for range 3 {
+		var ask struct{ ID int64 }
+		require.NoError(t, json.Unmarshal([]byte(p.until(t, `"method":"session/request_permission"`)), &ask))
+		p.send(t, `{"jsonrpc":"2.0","id":%d,"result":{"outcome":{"outcome":"selected","optionId":"reject_once"}}}`, ask.ID)
+	}
+	p.until(t, `"id":"go"`)
+	p.end(t, p.closeInput)
+	all := strings.Join(p.lines, "")
+	assert.NotContains(t, all, "planted-header")
+	assert.Contains(t, all, "only cartagent itself may read")
+	assert.FileExists(t, filepath.Join(home, "notes"))
+	assert.NoFileExists(t, filepath.Join(home, "config", "trust.json"))
+	assert.NoFileExists(t, filepath.Join(home, "state", "sessions", "other.jsonl"))
+	assert.NoDirExists(t, filepath.Join(home, "project"))
+}

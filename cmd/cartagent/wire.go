@@ -157,6 +157,7 @@ func (p *program) open(ctx context.Context, s agent.Setup) (*agent.Kit, error) {
 			". Make it, or load the session in another folder."}, out.close())
 	}
 	space.Hide(p.cfg.secrets)
+	space.Guard(p.cfg.steering)
 	known, problems := skills.Load(p.skillSources(s.Roots[0])...)
 	for _, problem := range problems {
 		p.log.Warn("skill", "problem", problem.String())

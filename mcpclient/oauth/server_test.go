@@ -37,12 +37,12 @@ type authority struct {
 	issuer string // as its metadata says
 	set    settings
 
-	mu        sync.Mutex
-	next      int
-	clients   map[string]client // by id
-	codes     map[string]url.Values
-	live      map[string]string  // scopes of access tokens that are good
-	refresh   map[string]string  // scopes of refresh tokens that are good
+	mu      sync.Mutex
+	next    int
+	clients map[string]client // by id
+	codes   map[string]url.Values
+	live    map[string]string // scopes of access tokens that are good
+	refresh map[string]string // scopes of refresh tokens that are good
 	sightings
 	before    func(url.Values)   // runs in a token request, unlocked
 	intercept http.HandlerFunc   // answers token requests in its place

@@ -82,6 +82,9 @@ func NewHost(o HostOptions) *Host {
 		o.Steady = DefaultSteady
 	}
 	o.Options = o.withDefaults()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	h := &Host{o: o, changed: make(chan struct{}, 1), moved: make(chan struct{})}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	return h

@@ -245,6 +245,35 @@ func TestAServerChangesItsTools(t *testing.T) {
 	require.ErrorContains(t, err, "has no tool say any more")
 }
 
+// What the person was asked about is what runs: a tool that becomes another one while the question is open is not called.
+func TestAServerChangesAToolThatWaits(t *testing.T) {
+	t.Parallel()
+	s := modern()
+	s.Dir = t.TempDir()
+	s.Tools = []string{`{"name":"say","inputSchema":{"type":"object"}}`, `{"name":"quick","description":"old","inputSchema":{"type":"object"}}`}
+	at := &clock{now: time.Unix(0, 0)}
+	h := hosted(t, HostOptions{Options: Options{Now: at.read}}, s.server(t))
+	quick, waits := hostTool(t, h, "quick"), job(`{}`)
+	waits.Call.ID, waits.Call.Tool = "call_2_1", "shop__quick"
+	preview := func() {
+		var err error
+		waits.Preview, err = quick.Preview(t.Context(), waits.Call)
+		require.NoError(t, err)
+	}
+	preview()
+	_, err := hostTool(t, h, "say").Run(t.Context(), job(`{"tools":[{"name":"quick","description":"new","inputSchema":{"type":"object"}}]}`), nil)
+	require.NoError(t, err)
+	at.pass(time.Minute) // in which the person thinks
+	sent := s.sent(t, "tools/call")
+	_, err = quick.Run(t.Context(), waits, nil)
+	require.EqualError(t, err, "the MCP server shop has changed the tool's description since this call was shown, so nothing was sent; "+
+		"call again if it is still to be called")
+	assert.Equal(t, sent, s.sent(t, "tools/call"))
+	preview()
+	_, err = quick.Run(t.Context(), waits, nil)
+	require.NoError(t, err)
+}
+
 // All that has changed is named, and shown as it is now.
 func TestAServerChangesAllOfATool(t *testing.T) {
 	t.Parallel()

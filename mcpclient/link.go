@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cartagent/cartagent/loop"
@@ -222,6 +223,15 @@ type remoteTool struct {
 	original string
 	spec     loop.Spec
 	recalled bool // it was offered by another host; this one's server has yet to list it
+
+	mu    sync.Mutex
+	shown map[string]shown // calls that were previewed and have yet to run, by their ids
+}
+
+// shown is a tool as it was when a call was previewed.
+type shown struct {
+	spec loop.Spec
+	at   time.Time
 }
 
 // Spec is loop.Tool's: the tool as it was first listed.
@@ -234,7 +244,9 @@ func (r *remoteTool) Preview(ctx context.Context, c loop.Call) (loop.Preview, er
 		return loop.Preview{}, err
 	}
 	p, err := t.Preview(ctx, c)
-	err = r.link.server.conceal(err)
+	if err = r.link.server.conceal(err); err == nil {
+		r.show(c.ID, t.spec)
+	}
 	if err == nil && p.Caution == "" {
 		if what := differences(r.spec, t.spec); len(what) > 0 {
 			named := inWords(what)
@@ -252,14 +264,49 @@ func (r *remoteTool) Preview(ctx context.Context, c loop.Call) (loop.Preview, er
 	return p, err
 }
 
-// Run is loop.Tool's.
+// Run is loop.Tool's. A tool that has changed since the person was shown the call is not called: where an answer took its
+// time, that is looked at once more.
 func (r *remoteTool) Run(ctx context.Context, j loop.Job, report func(loop.Block)) (loop.Result, error) {
-	t, err := r.current(ctx)
+	was, known := r.take(j.Call.ID)
+	find := r.current
+	if known && r.link.host.o.Now().Sub(was.at) > promptly {
+		find = r.latest
+	}
+	t, err := find(ctx)
 	if err != nil {
 		return loop.Result{}, err
 	}
+	if known {
+		if what := differences(was.spec, t.spec); len(what) > 0 {
+			return loop.Result{}, fmt.Errorf("the MCP server %s has changed the tool's %s since this call was shown, so nothing was sent; "+
+				"call again if it is still to be called", r.link.server.Name, inWords(what))
+		}
+	}
 	res, err := t.Run(ctx, j, report)
 	return res, r.link.server.conceal(err)
+}
+
+// show keeps how the tool was when a call was previewed.
+func (r *remoteTool) show(id string, spec loop.Spec) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.shown) >= maxShown {
+		clear(r.shown) // calls that were never let run
+	}
+	if r.shown == nil {
+		r.shown = make(map[string]shown)
+	}
+	r.shown[id] = shown{spec, r.link.host.o.Now()}
+}
+
+// take is how the tool was when a call was previewed, once: a call that was sent goes on. It is not known of calls that an
+// earlier process has previewed.
+func (r *remoteTool) take(id string) (shown, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was, ok := r.shown[id]
+	delete(r.shown, id)
+	return was, ok
 }
 
 // latest is current by a list that still holds: a modern server has said for how long, and what it says after that may be
@@ -274,9 +321,19 @@ func (r *remoteTool) latest(ctx context.Context) (*Tool, error) {
 		defer cancel()
 		if listed, err := c.Tools(limit); err == nil {
 			known = ownTools(listed)
+			r.link.list(c, known)
 		}
 	}
 	return r.among(known)
+}
+
+// list keeps what a client's server has, as it says now.
+func (l *link) list(c *Client, tools []*Tool) {
+	l.host.mu.Lock()
+	defer l.host.mu.Unlock()
+	if l.client == c {
+		l.tools = tools
+	}
 }
 
 func (r *remoteTool) current(ctx context.Context) (*Tool, error) {
@@ -302,7 +359,9 @@ const (
 	differsArgs  = "arguments"
 	differsHints = "hints"
 
-	maxDifference = 1000 // bytes of what it is now
+	maxDifference = 1000        // bytes of what it is now
+	maxShown      = 1000        // calls
+	promptly      = time.Second // from a preview to a call that nobody was asked about
 )
 
 // differences names what is not the same about two descriptions of a tool.

@@ -95,8 +95,8 @@ func (a *Agent) forgetUnless(s *session, keep func() bool) {
 }
 
 // reload makes the session anew from its log, for its owner: it ends honestly a turn that was interrupted, and tells
-// the client the history, or, without a replay, only what that end has changed. One that fails leaves open what was open,
-// and nothing else.
+// the client the history, or, without a replay, only what that end has changed, and how full the window is. One that
+// fails leaves open what was open, and nothing else.
 func (s *session) reload(ctx context.Context, place func(*session), replay bool) error {
 	store := s.agent.o.Store
 	wasOpen := s.log != nil
@@ -134,6 +134,9 @@ func (s *session) reload(ctx context.Context, place func(*session), replay bool)
 	place(s)
 	s.restore()
 	settled := s.settle() // before anything is sent: the client may go away, or give up, in the middle of it
+	if used := state.Usage(); used != (loop.Usage{}) {
+		settled = append(settled, loop.UsageChanged{Usage: used}) // a history is told without it
+	}
 	if replay {
 		err = s.tell(ctx, events, s.loaded)
 	}

@@ -1,13 +1,17 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/cartagent/cartagent/acp"
+	"github.com/cartagent/cartagent/agent"
 	"github.com/cartagent/cartagent/llm/scripted"
 	"github.com/cartagent/cartagent/loop"
+	"github.com/charmbracelet/log"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -65,4 +69,73 @@ func TestAGivenUpLoadHoldsNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A session that was opened while an earlier one by its id was being closed stays open like any other when a load of it
+// is given up.
+func TestAGivenUpLoadOfASessionThatCameBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		closing := make(chan struct{})
+		s := newStand(t, func(context.Context, agent.Setup) (*agent.Kit, error) {
+			return &agent.Kit{
+				Model: func(string, string) (loop.Model, error) { return scripted.New(scripted.Say("hi")), nil },
+				Close: func() error { <-closing; return nil },
+			}, nil
+		}, &peer{})
+		_, err := s.prompt("hello")
+		require.NoError(t, err)
+		closed := later(func() {
+			_, err := s.conn.CloseSession(s.ctx(), &acp.CloseSessionRequest{SessionID: s.session})
+			assert.NoError(t, err)
+		})
+		loaded := later(func() { _, err := load(s, s.session); assert.NoError(t, err) })
+		closing <- struct{}{}
+		require.True(t, closed() && loaded())
+		for range 10 {
+			_, err = s.prompt("hello")
+			require.NoError(t, err)
+			ctx, giveUp := context.WithCancel(s.ctx())
+			givenUp := later(func() {
+				_, err := s.conn.LoadSession(ctx, &acp.LoadSessionRequest{SessionID: s.session, Cwd: "/w"})
+				assert.ErrorIs(t, err, context.Canceled)
+			})
+			giveUp()
+			require.True(t, givenUp())
+			closing <- struct{}{}
+			synctest.Wait()
+		}
+		_, err = s.prompt("hello")
+		require.NoError(t, err)
+		close(closing)
+		s.stop()
+	})
+}
+
+// cancelledStore is one whose work ends with its context.
+type cancelledStore struct{ agent.Store }
+
+func (cancelledStore) List(ctx context.Context, _, _ string, _ int) ([]agent.Info, string, error) {
+	return nil, "", ctx.Err()
+}
+
+func (cancelledStore) Create(ctx context.Context, _ acp.SessionID, _ string, _ time.Time) (agent.Log, error) {
+	return nil, ctx.Err()
+}
+
+// What the client gives up is no failure of the store's, and no news for who watches the log.
+func TestWhatIsGivenUpIsNoFailure(t *testing.T) {
+	t.Parallel()
+	var logged bytes.Buffer
+	o := agentOptions(nil, &peer{}, nil)
+	o.Store, o.Log = cancelledStore{}, log.New(&logged)
+	o.NewID = func() acp.SessionID { return "sess_aaaaaaaaaaaaaaaa" }
+	a := agent.New(nil, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := a.ListSessions(ctx, &acp.ListSessionsRequest{})
+	require.Equal(t, context.Canceled, err)
+	_, err = a.NewSession(ctx, &acp.NewSessionRequest{Cwd: "/w"})
+	require.Equal(t, context.Canceled, err)
+	assert.Empty(t, logged.String())
 }

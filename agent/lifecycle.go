@@ -100,13 +100,13 @@ func (a *Agent) forgetUnless(s *session, keep func() bool) {
 func (s *session) reload(ctx context.Context, place func(*session), replay bool) error {
 	store := s.agent.o.Store
 	wasOpen := s.log != nil
-	if wasOpen {
+	switch {
+	case wasOpen:
 		if err := errors.Join(s.closeKit(), s.log.Close()); err != nil {
 			s.agent.o.Log.Warn("closing a session", "session", s.id, "err", err)
 		}
 		s.log = nil
-	}
-	if s.after != nil {
+	case s.after != nil:
 		select {
 		case <-s.after:
 		case <-ctx.Done():
@@ -229,6 +229,8 @@ func (a *Agent) ListSessions(ctx context.Context, r *acp.ListSessionsRequest) (*
 	switch {
 	case errors.Is(err, ErrCursor):
 		return nil, acp.InvalidParams("params/cursor: it is not one that session/list has given")
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case err != nil:
 		a.o.Log.Error("listing sessions", "err", err)
 		return nil, errors.Join(&acp.Failure{Kind: "storage", Message: "The stored sessions cannot be read."}, err)

@@ -287,7 +287,8 @@ func (c *ClientConn) WaitForTerminalExit(ctx context.Context, r *WaitForTerminal
 	return ask[WaitForTerminalExitResponse](ctx, c, "terminal/wait_for_exit", r, c.Capabilities().Terminal)
 }
 
-// KillTerminal ends the command; its terminal stays valid (terminal).
+// KillTerminal ends the command; its terminal stays valid (terminal). Like ReleaseTerminal it is not taken back when ctx
+// ends before the client has answered.
 func (c *ClientConn) KillTerminal(ctx context.Context, r *KillTerminalRequest) (*KillTerminalResponse, error) {
 	ctx, stop := context.WithTimeout(ctx, CallTimeout)
 	defer stop()

@@ -28,8 +28,8 @@ func (c *conn) notify(method string, params any) error {
 	return c.stream.writeLine(append(line, '}', '\n'))
 }
 
-// call asks the peer and waits for its answer, or for ctx: then the peer is told, its answer will be ignored, and the
-// error is that of ctx.
+// call asks the peer and waits for its answer, or for ctx: then the peer is told, unless the call is to last, its answer
+// will be ignored, and the error is that of ctx.
 func (c *conn) call(ctx context.Context, method string, params, result any) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -71,7 +71,10 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 	return err
 }
 
-// ask sends a call and waits for it. One that is given up is taken back.
+// lasting says whether a call stands also when nobody waits for it any more: what a terminal was made for must end.
+func lasting(method string) bool { return method == "terminal/kill" || method == "terminal/release" }
+
+// ask sends a call and waits for it. One that is given up is taken back, unless it is to last.
 func (c *conn) ask(ctx context.Context, id uint64, method string, params json.RawMessage) error {
 	waiter, err := c.rpc.DispatchCall(ctx, method, params, jsonrpc2.PickID(jsonrpc2.ID{Num: id}))
 	if err != nil {
@@ -81,6 +84,9 @@ func (c *conn) ask(ctx context.Context, id uint64, method string, params json.Ra
 		return err
 	}
 	c.stream.calls.abandon(id)
+	if lasting(method) {
+		return err
+	}
 	if failed := c.notify("$/cancel_request", CancelRequestNotification{RequestID: NumberID(int64(id))}); failed != nil {
 		c.log.Debug("cancelling a request", "method", method, "err", failed)
 	}

@@ -98,6 +98,46 @@ func assertSameMessage(tb testing.TB, want, got string) {
 	assert.Equal(tb, decode(want), decode(got))
 }
 
+// That nobody waits for a terminal's end any more does not take that end back.
+func TestTheEndOfATerminalLasts(t *testing.T) {
+	t.Parallel()
+	agent := &agentStub{}
+	giveUps := make(chan context.CancelFunc)
+	agent.prompt = turnOf(func(ctx context.Context) (StopReason, error) {
+		c := agent.client
+		for _, call := range []func(context.Context) error{
+			func(ctx context.Context) error {
+				_, err := c.KillTerminal(ctx, &KillTerminalRequest{SessionID: "s", TerminalID: "t"})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := c.ReleaseTerminal(ctx, &ReleaseTerminalRequest{SessionID: "s", TerminalID: "t"})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := c.TerminalOutput(ctx, &TerminalOutputRequest{SessionID: "s", TerminalID: "t"})
+				return err
+			},
+		} {
+			calling, giveUp := context.WithCancel(ctx)
+			giveUps <- giveUp
+			assert.ErrorIs(t, call(calling), context.Canceled)
+		}
+		return StopEndTurn, nil
+	})
+	w := connect(t, agent, Options{})
+	w.initialize(`{"terminal":true}`)
+	w.send(askPrompt)
+	for _, method := range []string{"terminal/kill", "terminal/release", "terminal/output"} {
+		giveUp := <-giveUps
+		assert.Contains(t, w.next(), `"method":"`+method+`"`)
+		giveUp()
+	}
+	last := w.next() + w.next() // the two may come in any order
+	assert.Contains(t, last, `"$/cancel_request","params":{"requestId":3}`)
+	assert.Contains(t, last, `"stopReason":"end_turn"`)
+}
+
 // A cancelled request takes its own question back; what comes for it later is ignored.
 func TestCancelDuringPermission(t *testing.T) {
 	t.Parallel()

@@ -224,7 +224,10 @@ func (a *Agent) NewSession(ctx context.Context, r *acp.NewSessionRequest) (*acp.
 	s := newSession(a, id)
 	s.place(r.Cwd, r.AdditionalDirectories, r.MCPServers)
 	created, err := a.o.Store.Create(ctx, id, s.cwd(), a.o.Now())
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		a.o.Log.Error("creating a session's log", "session", id, "err", err)
 		return nil, storageFailure(err)
 	}

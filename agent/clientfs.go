@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"unicode/utf8"
 
 	"github.com/cartagent/cartagent/acp"
@@ -41,6 +42,8 @@ func (f *editorFiles) ReadFile(ctx context.Context, name string) ([]byte, error)
 	// Of a file that is missing, empty or no text, or that is none of the editor's, the disk knows more.
 	data, ownErr := f.own.ReadFile(ctx, name)
 	switch {
+	case err == nil && errors.Is(ownErr, fs.ErrNotExist): // some editors say of a file that is not there that it is empty
+		return nil, ownErr
 	case err == nil && (ownErr != nil || utf8.Valid(data)):
 		return []byte(r.Content), nil //nolint:nilerr // the client read what the disk could not
 	case err == nil, ownErr != nil, !utf8.Valid(data), unable(err):

@@ -2,7 +2,7 @@ package agent_test
 
 import (
 	"context"
-	"errors"
+	"io/fs"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -185,12 +185,69 @@ func (d disk) ReadFile(_ context.Context, name string) ([]byte, error) {
 	if text, ok := d[name]; ok {
 		return []byte(text), nil
 	}
-	return nil, errors.New("there is no such file")
+	return nil, fs.ErrNotExist
 }
 
 func (d disk) WriteFile(_ context.Context, name string, data []byte) error {
 	d[name] = string(data)
 	return nil
+}
+
+// withEditor lets a call work with files of an editor's in front of our own.
+func withEditor(t *testing.T, editor acp.Client, own agent.Files, work func(context.Context, agent.Files)) {
+	t.Helper()
+	it := &tool{spec: loop.Spec{Name: "files", Default: loop.Allow}}
+	model := scripted.New(scripted.Ask("files", ""), scripted.Say("done"))
+	agentEnd, clientEnd := acp.Pipe()
+	served := make(chan error, 1)
+	var a *agent.Agent
+	go func() {
+		served <- acp.Serve(context.Background(), agentEnd, func(c *acp.ClientConn) acp.Agent {
+			store := &memStore{logs: map[acp.SessionID]*memLog{}}
+			a = agent.New(c, agentOptions(func(_ context.Context, s agent.Setup) (*agent.Kit, error) {
+				it.run = func(ctx context.Context, _ loop.Job, _ func(loop.Block)) (loop.Result, error) {
+					work(ctx, s.Files(own))
+					return loop.Result{}, nil
+				}
+				return &agent.Kit{Model: func(string, string) (loop.Model, error) { return model, nil }, Tools: always([]loop.Tool{it})}, nil
+			}, &peer{}, store))
+			return a
+		}, acp.Options{})
+	}()
+	conn := acp.Dial(context.Background(), clientEnd, editor, acp.Options{})
+	ctx := context.Background()
+	_, err := conn.Initialize(ctx, &acp.InitializeRequest{ProtocolVersion: acp.LatestVersion, ClientCapabilities: acp.ClientCapabilities{
+		FS: acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true},
+	}})
+	require.NoError(t, err)
+	opened, err := conn.NewSession(ctx, &acp.NewSessionRequest{Cwd: "/w"})
+	require.NoError(t, err)
+	_, err = conn.Prompt(ctx, &acp.PromptRequest{SessionID: opened.SessionID, Prompt: acp.ContentBlocks{acp.TextContent{Text: "go"}}})
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	require.NoError(t, <-served)
+	require.NoError(t, a.Close())
+}
+
+// emptyPeer has files, and says of each that it is empty.
+type emptyPeer struct{ *peer }
+
+func (emptyPeer) ReadTextFile(context.Context, *acp.ReadTextFileRequest) (*acp.ReadTextFileResponse, error) {
+	return &acp.ReadTextFileResponse{}, nil
+}
+
+// Some editors say of a file that is not there that it is empty: then it is for the disk to say.
+func TestAFileThatIsNotThereIsNotEmpty(t *testing.T) {
+	t.Parallel()
+	var none, read error
+	var cleared []byte
+	withEditor(t, emptyPeer{&peer{}}, disk{"/w/cleared": "saved"}, func(ctx context.Context, files agent.Files) {
+		_, none = files.ReadFile(ctx, "/w/none")
+		cleared, read = files.ReadFile(ctx, "/w/cleared")
+	})
+	require.ErrorIs(t, none, fs.ErrNotExist)
+	require.NoError(t, read)
+	assert.Empty(t, cleared, "the buffer is, and is not saved")
 }
 
 func TestWhatTheEditorRefusesIsNotDoneInAnotherWay(t *testing.T) {
@@ -208,41 +265,10 @@ func TestWhatTheEditorRefusesIsNotDoneInAnotherWay(t *testing.T) {
 			t.Parallel()
 			own := disk{"/w/a": "old"}
 			var read, wrote error
-			it := &tool{spec: loop.Spec{Name: "files", Default: loop.Allow}}
-			var files agent.Files
-			it.run = func(ctx context.Context, _ loop.Job, _ func(loop.Block)) (loop.Result, error) {
+			withEditor(t, &refusingPeer{&peer{}, tc.err}, own, func(ctx context.Context, files agent.Files) {
 				_, read = files.ReadFile(ctx, "/w/a")
 				wrote = files.WriteFile(ctx, "/w/a", []byte("new"))
-				return loop.Result{}, nil
-			}
-			model := scripted.New(scripted.Ask("files", ""), scripted.Say("done"))
-			p := &refusingPeer{&peer{}, tc.err}
-			agentEnd, clientEnd := acp.Pipe()
-			served := make(chan error, 1)
-			var a *agent.Agent
-			go func() {
-				served <- acp.Serve(context.Background(), agentEnd, func(c *acp.ClientConn) acp.Agent {
-					store := &memStore{logs: map[acp.SessionID]*memLog{}}
-					a = agent.New(c, agentOptions(func(_ context.Context, s agent.Setup) (*agent.Kit, error) {
-						files = s.Files(own)
-						return &agent.Kit{Model: func(string, string) (loop.Model, error) { return model, nil }, Tools: always([]loop.Tool{it})}, nil
-					}, p.peer, store))
-					return a
-				}, acp.Options{})
-			}()
-			conn := acp.Dial(context.Background(), clientEnd, p, acp.Options{})
-			ctx := context.Background()
-			_, err := conn.Initialize(ctx, &acp.InitializeRequest{ProtocolVersion: acp.LatestVersion, ClientCapabilities: acp.ClientCapabilities{
-				FS: acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true},
-			}})
-			require.NoError(t, err)
-			opened, err := conn.NewSession(ctx, &acp.NewSessionRequest{Cwd: "/w"})
-			require.NoError(t, err)
-			_, err = conn.Prompt(ctx, &acp.PromptRequest{SessionID: opened.SessionID, Prompt: acp.ContentBlocks{acp.TextContent{Text: "go"}}})
-			require.NoError(t, err)
-			require.NoError(t, conn.Close())
-			require.NoError(t, <-served)
-			require.NoError(t, a.Close())
+			})
 			if tc.holds {
 				require.Error(t, read)
 				require.Error(t, wrote)

@@ -71,16 +71,22 @@ func (a *Agent) reopen(id acp.SessionID) (reload, error) {
 		defer s.leave()
 		err := s.reload(t.ctx, place, replay) //nolint:contextcheck // the ticket's context ends with ctx, or with a cancel that came before the work began
 		if err != nil && s.log == nil {
-			a.forget(s)
+			a.forgetUnless(s, func() bool { return s.loadsWait(t) })
 		}
 		return s, err
 	}, nil
 }
 
 // forget takes a session out of the open ones, if it is still the one by that name.
-func (a *Agent) forget(s *session) {
+func (a *Agent) forget(s *session) { a.forgetUnless(s, func() bool { return false }) }
+
+// forgetUnless is forget, unless there is a reason to keep the session, which nobody can get at meanwhile.
+func (a *Agent) forgetUnless(s *session, keep func() bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if keep() {
+		return
+	}
 	if a.sessions[s.id] == s {
 		delete(a.sessions, s.id)
 	}
@@ -89,17 +95,18 @@ func (a *Agent) forget(s *session) {
 }
 
 // reload makes the session anew from its log, for its owner: it ends honestly a turn that was interrupted, and tells
-// the client the history, or, without a replay, only what that end has changed.
+// the client the history, or, without a replay, only what that end has changed, and how full the window is. One that
+// fails leaves open what was open, and nothing else.
 func (s *session) reload(ctx context.Context, place func(*session), replay bool) error {
 	store := s.agent.o.Store
 	wasOpen := s.log != nil
-	if wasOpen {
+	switch {
+	case wasOpen:
 		if err := errors.Join(s.closeKit(), s.log.Close()); err != nil {
 			s.agent.o.Log.Warn("closing a session", "session", s.id, "err", err)
 		}
 		s.log = nil
-	}
-	if s.after != nil {
+	case s.after != nil:
 		select {
 		case <-s.after:
 		case <-ctx.Done():
@@ -127,10 +134,20 @@ func (s *session) reload(ctx context.Context, place func(*session), replay bool)
 	place(s)
 	s.restore()
 	settled := s.settle() // before anything is sent: the client may go away, or give up, in the middle of it
+	if used := state.Usage(); used != (loop.Usage{}) {
+		settled = append(settled, loop.UsageChanged{Usage: used}) // a history is told without it
+	}
 	if replay {
 		err = s.tell(ctx, events, s.loaded)
 	}
-	return errors.Join(err, s.tell(ctx, settled, s.updateFor))
+	if err == nil {
+		err = s.tell(ctx, settled, s.updateFor)
+	}
+	if err != nil && !wasOpen { // the client does not have it: it must not keep it from others
+		err = errors.Join(err, leased.Close())
+		s.log = nil
+	}
+	return err
 }
 
 // tell sends the updates for events, as long as ctx holds.
@@ -212,6 +229,8 @@ func (a *Agent) ListSessions(ctx context.Context, r *acp.ListSessionsRequest) (*
 	switch {
 	case errors.Is(err, ErrCursor):
 		return nil, acp.InvalidParams("params/cursor: it is not one that session/list has given")
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case err != nil:
 		a.o.Log.Error("listing sessions", "err", err)
 		return nil, errors.Join(&acp.Failure{Kind: "storage", Message: "The stored sessions cannot be read."}, err)

@@ -627,14 +627,33 @@ func TestUsageIsToldWhereTheWindowIsKnown(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.prompt("go")
 		require.NoError(t, err)
-		var told []acp.SessionUpdate
-		for _, u := range s.peer.aside {
-			if _, ok := u.(acp.UsageUpdate); ok {
-				told = append(told, u)
-			}
+		assert.Equal(t, want, s.peer.used(), model)
+		s.stop()
+		for how, open := range map[string]func(*stand) error{
+			"load": func(again *stand) error { _, err := load(again, s.session); return err },
+			"resume": func(again *stand) error {
+				_, err := again.conn.ResumeSession(again.ctx(), &acp.ResumeSessionRequest{SessionID: s.session, Cwd: "/w"})
+				return err
+			},
+		} {
+			again := newStandOn(t, kitOf(scripted.New()), &peer{}, s.store)
+			require.NoError(t, open(again))
+			assert.Equal(t, want, again.peer.used(), "%s by %s", model, how)
+			again.stop()
 		}
-		assert.Equal(t, want, told, model)
 	}
+}
+
+// used takes what was told of the window.
+func (p *peer) used() (told []acp.SessionUpdate) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, u := range p.aside {
+		if _, ok := u.(acp.UsageUpdate); ok {
+			told = append(told, u)
+		}
+	}
+	return told
 }
 
 // A cancel that lands while a session is being opened leaves nothing half open: the next prompt opens it whole.

@@ -135,6 +135,13 @@ func (s *session) release(t *ticket) {
 	}
 }
 
+// loadsWait says whether a load other than that ticket's waits for the session.
+func (s *session) loadsWait(but *ticket) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.queue, func(t *ticket) bool { return t != but && t.loads })
+}
+
 // cancel ends the running turn and those that wait.
 func (s *session) cancel() { s.stop(nil, false) }
 

@@ -41,7 +41,8 @@ Questions about permission take y (once), a (always in this session) or n (no). 
 a terminal to ask on, what needs permission is refused. What the model itself asks takes the number of an answer; without
 a terminal it gets none, with --yes too.
 
-Exit codes: 0 the turn ended, 1 error, 2 bad usage or configuration (a missing or refused key too), 3 the model refused,
+Exit codes: 0 the turn ended, 1 error (a recording that could not be written too), 2 bad usage or configuration (a missing
+or refused key too), 3 the model refused,
 4 a token or request limit, 5 a permission was refused or nobody could be asked, 130 cancelled.`,
 		Example: `  cartagent run --yes "A large latte and a morning bun, please"
   echo "Why does TestCart fail?" | cartagent run --model anthropic/claude-sonnet-5-5 -`,

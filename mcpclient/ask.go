@@ -120,6 +120,17 @@ func (c *Client) play(ctx context.Context, j loop.Job, k task, shows *reporter) 
 	return nil, fmt.Errorf("server %s: %w: it has asked %d times and is not done", c.server.Name, ErrInput, maxRounds)
 }
 
+// signed has a question that err may be name its server, so that the person sees whose it is.
+func (c *Client) signed(err error) error {
+	needs, ok := errors.AsType[*loop.NeedsAnswer](err)
+	if !ok {
+		return err
+	}
+	q := needs.Question
+	q.Message = c.server.Name + " asks: " + q.Message
+	return &loop.NeedsAnswer{Question: q}
+}
+
 // answered is what was asked last, once all of it is answered; until then the error asks for the rest.
 func (c *Client) answered(j loop.Job) (asked, error) {
 	var before asked

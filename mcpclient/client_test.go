@@ -125,6 +125,30 @@ func TestLostDiscover(t *testing.T) {
 	assert.Equal(t, EraModern, c.Era())
 }
 
+// TestChangedDiscover: a server that answers the probe late and is another one when it is started again is taken as it is then.
+func TestChangedDiscover(t *testing.T) {
+	t.Parallel()
+	before := modern()
+	now := (&stub{}).server(t)
+	now.Args = []string{"-c", `if [ ! -e "$1" ]; then : >"$1"; export "$2"; sleep 0.5; fi; exec "$0"`, now.Command,
+		filepath.Join(t.TempDir(), "started"), stubVar + "=" + before.server(t).Env[stubVar]}
+	now.Command = "sh"
+	c := open(t, now, Options{Probe: 50 * time.Millisecond})
+	assert.Equal(t, EraLegacy, c.Era())
+}
+
+// TestLostDiscoverOfAnother: where no version is common, that is the reason, also of a server that missed the probe first.
+func TestLostDiscoverOfAnother(t *testing.T) {
+	t.Parallel()
+	s := (&stub{Discover: "refuse", Supported: []string{"2031-01-01"}, Modern: true}).server(t)
+	started := filepath.Join(t.TempDir(), "started")
+	s.Args = []string{"-c", `if [ ! -e "$1" ]; then : >"$1"; read -r lost; fi; exec "$0"`, s.Command, started}
+	s.Command = "sh"
+	_, err := Connect(t.Context(), s, Options{Probe: 50 * time.Millisecond})
+	require.ErrorContains(t, err, "it has 2031-01-01; this client has 2026-07-28, 2025-11-25")
+	require.ErrorIs(t, err, ErrVersion)
+}
+
 func TestConnectRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -257,8 +257,9 @@ func afterSilence(ctx context.Context, c *conn, s Server, o Options) (*conn, *mc
 	}
 	found, err := c.probe(ctx, o, o.Setup)
 	switch {
-	case err == nil && found == foundModern:
+	case err == nil && (found == foundModern || found == foundLegacy && refusal == nil):
 		return c.handshake(ctx, o)
+	case err != nil && ctx.Err() == nil: // it has said itself why not
 	case refusal != nil:
 		err = refusal
 	default:

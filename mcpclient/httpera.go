@@ -175,8 +175,16 @@ func afterSilentProbe(ctx context.Context, r *remote, late *probing, s Server, o
 		r.conn.discard()
 		return c, session, nil
 	}
-	if again, bad := r.judgeProbe(ctx, late); bad != nil || again || !r.conn.modern.Load() {
+	again, bad := r.judgeProbe(ctx, late)
+	if again {
+		o.Probe = o.Setup // it is slow
+		_, bad = r.findEra(ctx, o)
+	}
+	if !r.conn.modern.Load() {
 		r.conn.discard()
+		if _, refused := errors.AsType[*RPCError](bad); refused || errors.Is(bad, ErrVersion) {
+			err = bad // it has said itself why not
+		}
 		return nil, nil, err
 	}
 	return r.conn.handshake(ctx, o)

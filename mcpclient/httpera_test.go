@@ -187,6 +187,46 @@ func TestSlowProbe(t *testing.T) {
 	}
 }
 
+// TestSlowRefusals: what a modern server says is its word, also when it comes late: it is asked once more in a version that
+// it names, and where there is none in common that is the reason.
+func TestSlowRefusals(t *testing.T) {
+	t.Parallel()
+	for supported, want := range map[string]string{"2026-07-28": "", "2031-01-01": "it has 2031-01-01; this client has 2026-07-28, 2025-11-25"} {
+		t.Run(supported, func(t *testing.T) {
+			t.Parallel()
+			tried := make(chan struct{})
+			var asked atomic.Int64
+			s := &web{}
+			s.On = map[string]func(http.ResponseWriter, *got){
+				methodDiscover: func(w http.ResponseWriter, m *got) {
+					if asked.Add(1) > 1 { // the second comes when the first was answered
+						s.usual(w, m, methodDiscover)
+						return
+					}
+					select {
+					case <-tried:
+					case <-m.Context().Done():
+					}
+					fail(w, m, 400, -32022, "unsupported version", `{"supported":["`+supported+`"]}`)
+				},
+				methodInitialize: func(w http.ResponseWriter, m *got) {
+					s.usual(w, m, methodInitialize)
+					close(tried)
+				},
+			}
+			s.start(t)
+			c, err := Connect(t.Context(), s.server(), Options{Probe: 50 * time.Millisecond})
+			if want != "" {
+				require.ErrorContains(t, err, want)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, EraModern, c.Era())
+			require.NoError(t, c.Close())
+		})
+	}
+}
+
 // TestURLRefuses: bad configurations and servers that are not there.
 func TestURLRefuses(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,7 +110,7 @@ func (w *memory) messages() []string {
 // inMemory is a client of such a server, and its tools.
 func inMemory(t *testing.T, era string, s Server, o Options, serve func(*memory, *request)) (*memory, *Client, map[string]*Tool) {
 	t.Helper()
-	s.Name = "shop"
+	s.Name = cmp.Or(s.Name, "shop")
 	s, o = s.withTimes(), o.withDefaults()
 	c := &Client{server: s, log: o.Log, elicit: o.Elicit, asks: o.Asks, talks: &talks{}, probe: o.Probe}
 	if o.Asks {

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -46,6 +48,39 @@ func originalName(server, name string) (tool string, ours bool) {
 		return name, head == slug(server, maxSlug)
 	}
 	return tool, head == server
+}
+
+// namesServer says whether a server can be told by the name of its tool: a slug may leave out letters of its name.
+func namesServer(name, server string) bool {
+	letters := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsNumber(r) {
+				return r
+			}
+			return -1
+		}, s)
+	}
+	head, _, found := strings.Cut(name, joint)
+	return found && letters(head) == letters(server)
+}
+
+// Typed is a server's name as it is typed in a prompt, where a space ends a name.
+func Typed(server string) string {
+	return strings.Join(strings.Fields(server), "_")
+}
+
+// Meant is the server that a name is meant for: its own, as it is typed, or what stands before "__" in the names of its tools.
+// It is false where there is none.
+func Meant(servers []string, name string) (server string, ok bool) {
+	if slices.Contains(servers, name) {
+		return name, true
+	}
+	for _, other := range slices.Sorted(slices.Values(servers)) {
+		if prefix, _, _ := strings.Cut(ToolName(other, "x"), joint); prefix == name || Typed(other) == name {
+			return other, true
+		}
+	}
+	return "", false
 }
 
 // slug is what can be read of s in at most n letters, digits, dashes and single underscores.

@@ -60,3 +60,32 @@ func TestNamesInUse(t *testing.T) {
 	assert.Equal(t, 4, strings.Count(logs.String(), "tool left out"))
 	assert.Equal(t, "Shop & Co.-2", servers[1].Name)
 }
+
+func TestMeant(t *testing.T) {
+	t.Parallel()
+	servers := []string{"tea  house", "Tea House", "a__b", "日本 店", "shop"}
+	for name, want := range map[string]string{
+		"shop": "shop", "Tea House": "Tea House", "Tea_House": "Tea House", "tea_house": "tea  house", "a_b": "a__b", "日本_店": "日本 店", "x": "日本 店",
+		"tea": "", "": "",
+	} {
+		got, ok := Meant(servers, name)
+		assert.Equal(t, want, got, name)
+		assert.Equal(t, want != "", ok, name)
+	}
+	assert.Equal(t, "日本_店", Typed("日本 店"))
+}
+
+// A person sees whose a question is, also where the name of the tool does not tell.
+func TestQuestionsNameTheirServer(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long", 16)
+	for server, want := range map[string]string{
+		"Tea House": "Which size?", "a.b": "Which size?", "日本 店": "日本 店 asks: Which size?", long: long + " asks: Which size?",
+	} {
+		_, _, offered := inMemory(t, EraModern, Server{Name: server}, Options{Asks: true}, func(w *memory, r *request) {
+			w.result(r, `{"resultType":"input_required","inputRequests":{"size":`+sizeForm+`}}`)
+		})
+		_, err := offered["slow"].Run(t.Context(), job(`{}`), nil)
+		assert.Equal(t, want, needed(t, err).Message)
+	}
+}

@@ -5,6 +5,8 @@ package mcpclient
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -177,6 +179,30 @@ func TestArgumentsAreChecked(t *testing.T) {
 	p, err := tool.Preview(t.Context(), loop.Call{Args: json.RawMessage(`{"item": "latte"}`)})
 	require.NoError(t, err)
 	assert.Equal(t, loop.Preview{Title: `cart: Add an item {"item":"latte"}`}, p)
+}
+
+// Constants of a schema keep their digits as the values do, wherever they are in it.
+func TestLongConstants(t *testing.T) {
+	t.Parallel()
+	id, other := "9007199254740993", "9007199254740992" // the same as floats
+	for _, schema := range []string{
+		`{"properties":{"a":{"const":%s}}}`, `{"properties":{"a":{"enum":[7,%s]}}}`, `{"enum":[{"a":%s}]}`, `{"additionalProperties":{"const":%s}}`,
+		`{"$ref":"#/$defs/x","$defs":{"x":{"properties":{"a":{"const":%s}}}}}`, `{"anyOf":[false,{"properties":{"a":{"const":%s}}}]}`,
+		`{"patternProperties":{"a":{"allOf":[true,{"const":%s}]}}}`, `{"properties":{"a":{"if":true,"then":{"const":%s}}}}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":{"properties":{"a":{"const":%s}}}}}`,
+	} {
+		v, _, why, err := newValidator(fmt.Appendf(nil, schema, id))
+		require.NoError(t, err, schema)
+		require.NoError(t, why, schema)
+		require.NoError(t, v.check(json.RawMessage(`{"a":`+id+`}`)), schema)
+		require.Error(t, v.check(json.RawMessage(`{"a":`+other+`}`)), schema)
+	}
+	lists := `{"properties":{"a":{"items":{"enum":[%s]}},"b":{"prefixItems":[true,{"const":%[1]s}]}}}`
+	v, _, why, err := newValidator(fmt.Appendf(nil, lists, id))
+	require.NoError(t, errors.Join(why, err))
+	require.NoError(t, v.check(json.RawMessage(`{"a":[`+id+`],"b":[0,`+id+`]}`)))
+	require.Error(t, v.check(json.RawMessage(`{"a":[`+other+`]}`)))
+	require.Error(t, v.check(json.RawMessage(`{"b":[0,`+other+`]}`)))
 }
 
 // TestSchemas is a part of case C036: what is kept, what is left out, and what is not checked.

@@ -81,7 +81,7 @@ func TestReadsAskByTheLoop(t *testing.T) {
 	for range 2 {
 		_, err := tool.Run(t.Context(), first, nil)
 		q := needed(t, err)
-		assert.Equal(t, "Which size?", q.Message)
+		assert.Equal(t, "shop asks: Which size?", q.Message, "the name of the tool does not tell")
 		assert.False(t, q.Fleeting)
 		r, err := tool.Run(t.Context(), answered(first, q, loop.AnswerAccept, `{"size":"L"}`), nil)
 		require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestLegacyReadsAskByTheLoop(t *testing.T) {
 	tool, j := reader(c)
 	_, err := tool.Run(t.Context(), j, nil)
 	q := needed(t, err)
-	assert.Equal(t, "Which size?", q.Message)
+	assert.Equal(t, "shop asks: Which size?", q.Message, "the name of the tool does not tell")
 	assert.True(t, q.Fleeting)
 	r, err := tool.Run(t.Context(), answered(j, q, loop.AnswerAccept, `{"size":"L"}`), nil)
 	require.NoError(t, err)

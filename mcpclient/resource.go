@@ -129,27 +129,14 @@ func (t *readTool) find(c loop.Call) (*Client, readArgs, error) {
 		return nil, args, fmt.Errorf("the arguments of mcp_read are server and uri, both strings: %w", err)
 	}
 	clients := t.clients()
-	if client := ByName(clients, args.Server); client != nil {
-		return client, args, nil
-	}
 	names := slices.Sorted(maps.Keys(clients))
+	if server, ok := Meant(names, args.Server); ok {
+		return clients[server], args, nil
+	}
 	if len(names) == 0 {
 		return nil, args, errors.New("no MCP server is connected")
 	}
 	return nil, args, fmt.Errorf("no MCP server is called %.100q; there are: %s", args.Server, strings.Join(names, ", "))
-}
-
-// ByName finds a server by its name, or by what stands before "__" in the names of its tools; nil where there is none.
-func ByName(clients map[string]*Client, name string) *Client {
-	if client := clients[name]; client != nil {
-		return client
-	}
-	for _, other := range slices.Sorted(maps.Keys(clients)) {
-		if prefix, _, _ := strings.Cut(ToolName(other, "x"), joint); prefix == name {
-			return clients[other]
-		}
-	}
-	return nil
 }
 
 // Preview is loop.Tool's.
@@ -172,7 +159,7 @@ func (t *readTool) Run(ctx context.Context, j loop.Job, report func(loop.Block))
 		return loop.Result{}, fmt.Errorf("%w%s", err, known(ctx, client))
 	}
 	if err != nil {
-		return loop.Result{}, err
+		return loop.Result{}, client.signed(err) // the tool's name has no server's in it
 	}
 	return loop.Result{CallID: j.Call.ID, Content: blocks}, nil
 }

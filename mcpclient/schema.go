@@ -100,6 +100,7 @@ func resolve(raw json.RawMessage, tree any) (v validator, why, err error) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		return v, err, nil
 	}
+	exactConstants(&schema, raw)
 	v.schema, why = schema.Resolve(nil)
 	if why == nil {
 		// A first try shows what only shows in use: another draft, for one.

@@ -178,6 +178,9 @@ func (t *Tool) Run(ctx context.Context, j loop.Job, report func(loop.Block)) (lo
 		return t.client.caller(p)
 	}}, shows)
 	shows.stop()
+	if err != nil && !namesServer(t.spec.Name, t.Server()) {
+		err = t.client.signed(err)
+	}
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("calling %s: %w", t.name, err)
 	}

@@ -136,11 +136,20 @@ func (s *servers) tools() []loop.Tool {
 	return append([]loop.Tool{mcpclient.ReadTool(s.host.Clients)}, s.shelf.Tools()...)
 }
 
-// resource reads a resource that a prompt names. It gives nothing where there is no such server or resource.
+// resource reads a resource that a prompt names, once its server is there. It gives nothing where there is no such server
+// or resource.
 func (s *servers) resource(ctx context.Context, server, uri string) (loop.Blocks, error) {
-	client := mcpclient.ByName(s.host.Clients(), server)
-	if client == nil {
+	var names []string
+	for _, v := range s.host.States() {
+		names = append(names, v.Name)
+	}
+	name, ok := mcpclient.Meant(names, server)
+	if !ok {
 		return nil, nil
+	}
+	client, err := s.host.Client(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	blocks, err := client.ReadResource(ctx, uri)
 	if mcpclient.NoResource(err) {
@@ -154,7 +163,7 @@ func (s *servers) commands() []agent.SlashCommand {
 	var out []agent.SlashCommand
 	for _, p := range s.host.Prompts() {
 		out = append(out, agent.SlashCommand{
-			Name: p.Server + ":" + p.Name, Description: cmp.Or(p.Description, p.Title, "A prompt of "+p.Server), Hint: p.Hint(),
+			Name: mcpclient.Typed(p.Server) + ":" + p.Name, Description: cmp.Or(p.Description, p.Title, "A prompt of "+p.Server), Hint: p.Hint(),
 			Expand: func(ctx context.Context, text string) (loop.Blocks, error) {
 				args, err := mcpclient.ParseArguments(text, p.Prompt)
 				if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cartagent/cartagent/acp"
 	"github.com/cartagent/cartagent/agent"
+	"github.com/cartagent/cartagent/loop"
 	"github.com/cartagent/cartagent/mcpclient"
 	"github.com/charmbracelet/log"
 	"github.com/stretchr/testify/assert"
@@ -67,4 +68,34 @@ func TestProjectCommands(t *testing.T) {
 		assert.Equal(t, want, got.Command)
 		assert.Equal(t, dir, got.Dir)
 	}
+}
+
+// A resource that a prompt names is read once its server is there, and a server whose name has a space is typed without it.
+func TestWhatPromptsName(t *testing.T) {
+	t.Parallel()
+	cfg, err := configured(t, `{}`, nil)
+	require.NoError(t, err)
+	p := newProgram(cfg, log.New(io.Discard))
+	p.patience = 0 // so that nothing is there yet
+	s := p.connect(t.Context(), agent.Setup{Roots: []string{t.TempDir()}, Servers: []acp.MCPServer{
+		acp.MCPServerStdio{Name: "Tea House", Command: binary(t), Args: []string{"cart"}}, acp.MCPServerStdio{Name: "gone", Command: "/nonexistent/server"},
+	}})
+	defer func() { assert.NoError(t, s.host.Close()) }()
+	menu, err := s.resource(t.Context(), "Tea_House", "menu://today")
+	require.NoError(t, err)
+	require.Len(t, menu, 1)
+	assert.Contains(t, menu[0].(loop.Resource).Text, "latte")
+	none, err := s.resource(t.Context(), "Tea_House", "menu://tomorrow")
+	require.NoError(t, err)
+	assert.Empty(t, none)
+	none, err = s.resource(t.Context(), "nobody", "menu://today")
+	require.NoError(t, err)
+	assert.Empty(t, none)
+	_, err = s.resource(t.Context(), "gone", "menu://today")
+	require.ErrorContains(t, err, "the MCP server gone is not available")
+	var names []string
+	for _, c := range s.commands() {
+		names = append(names, c.Name)
+	}
+	assert.Equal(t, []string{"Tea_House:weekly_special", "Tea_House:catering_reply"}, names)
 }

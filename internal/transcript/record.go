@@ -186,14 +186,17 @@ func counted[T any](v T, n *Names) T {
 func (r *Recorder) NoModel(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.s.Model = append(r.s.Model, Exchange{At: len(r.s.Inputs), Failure: failureOf(err)})
+	r.s.Model = append(r.s.Model, Exchange{At: len(r.s.Inputs), Failure: failureOf(err, r.names)})
 }
 
-func failureOf(err error) *loop.Failure {
+// failureOf is a model's error with its names counted.
+func failureOf(err error, n *Names) *loop.Failure {
+	out := loop.Failure{Kind: loop.FailInternal, Message: err.Error()}
 	if f, ok := errors.AsType[*loop.Failure](err); ok {
-		return f
+		out = *f
 	}
-	return &loop.Failure{Kind: loop.FailInternal, Message: err.Error()}
+	out = counted(out, n)
+	return &out
 }
 
 // Model records what a model is asked and what it says.
@@ -211,7 +214,7 @@ func (m *recordedModel) Stream(ctx context.Context, req loop.Request) iter.Seq2[
 		for c, err := range m.model.Stream(ctx, req) {
 			// What comes because nobody waits any more is no answer.
 			if err != nil && ctx.Err() == nil {
-				add(func(x *Exchange) { x.Failure = failureOf(err) })
+				add(func(x *Exchange) { x.Failure = failureOf(err, m.recorder.names) })
 			}
 			if err == nil && c.Kind == loop.ChunkReply && c.Reply != nil {
 				reply := counted(Reply(*c.Reply), m.recorder.names)

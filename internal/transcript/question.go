@@ -1,0 +1,87 @@
+package transcript
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// subject is what a question to the person is about, and whether a line is one.
+func subject(line json.RawMessage) (about string, ok bool) {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params struct {
+			ToolCallID string `json:"toolCallId"`
+			ToolCall   struct {
+				ID string `json:"toolCallId"`
+			} `json:"toolCall"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Method != "session/request_permission" && m.Method != "elicitation/create" {
+		return "", false
+	}
+	return m.Method + " " + m.Params.ToolCallID + m.Params.ToolCall.ID, true
+}
+
+// asks says whether a line is a question that has no place among the updates: while somebody is asked about one call,
+// those beside it go on and tell so. Of another agent nobody knows what it does side by side.
+func (p *drive) asks(line json.RawMessage) bool {
+	_, ok := subject(line)
+	return ok && !p.Foreign
+}
+
+// question holds the next question about the same against the recorded one.
+func (p *drive) question(i int, want json.RawMessage) {
+	about, _ := subject(want)
+	same := func(line json.RawMessage) bool {
+		is, _ := subject(line)
+		return is == about
+	}
+	for !slices.ContainsFunc(p.asked, same) {
+		line, ok := p.next()
+		if !ok {
+			if !p.stopped() {
+				p.notAsked(i, want)
+			}
+			return
+		}
+		p.sort(line)
+	}
+	at := slices.IndexFunc(p.asked, same)
+	line := p.asked[at]
+	p.asked = slices.Delete(p.asked, at, at+1)
+	p.compare(i, want, line)
+}
+
+// notAsked says what there is in place of a question.
+func (p *drive) notAsked(i int, want json.RawMessage) {
+	instead := slices.Concat(p.asked, p.queue)
+	if len(instead) == 0 {
+		p.differ("wire line %d: recorded %s, now nothing comes", p.number(i), show(want))
+		return
+	}
+	p.compare(i, want, instead[0])
+}
+
+// compare holds a line that has come against the recorded one.
+func (p *drive) compare(i int, want, line json.RawMessage) {
+	p.keepID(want, line)
+	d := Difference(methodOf(want), methodOf(line)) // of another kind of line nothing else matters
+	if d == "" {
+		d = Difference(bare(want), bare(line))
+	}
+	if d != "" {
+		p.differ("wire line %d %s", p.number(i), d)
+	}
+}
+
+// methodOf is a line without all but its method, if it has one.
+func methodOf(line json.RawMessage) json.RawMessage {
+	out, err := encode(struct {
+		Method string `json:"method,omitempty"`
+	}{headOf(line).Method})
+	if err != nil {
+		return line
+	}
+	return out
+}

@@ -92,6 +92,10 @@ func TestDamage(t *testing.T) {
 		"half a line in the middle": {join(lines[0], lines[1], stub, "\n", lines[4]), at(1, 4), []string{"no record"}},
 		"a line missing":            {join(lines[0], lines[1], lines[3]), at(1, 3), []string{"record 3 follows record 1"}},
 		"a line twice":              {join(lines[0], lines[1], lines[1], lines[2]), at(1, 2), []string{"twice"}},
+		"lines twice": {
+			join(lines[0], lines[1], lines[2], lines[3], lines[1], lines[2], lines[3], lines[4]), at(1, 2, 3, 4),
+			[]string{"record 1 is there twice", "record 2 is there twice", "record 3 is there twice"},
+		},
 		"lines swapped":             {join(lines[0], lines[2], lines[1]), at(2, 1), []string{"follows record 0", "record 1 follows record 2"}},
 		"blank lines":               {join(lines[0], "\n", lines[1], " \r\n", lines[2]), at(1, 2), nil},
 		"another program's line":    {join(lines[0], lines[1], "{\"hello\":1}\n", lines[2]), at(1, 2), []string{"no record"}},

@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// subject is what a question to the person is about, and whether a line is one.
-func subject(line json.RawMessage) (about string, ok bool) {
+// aboutOf is what a request of the agent's is about, by what tells it from others of its method.
+func aboutOf(line json.RawMessage) string {
 	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
 		Params struct {
 			ToolCallID string `json:"toolCallId"`
 			ToolCall   struct {
 				ID string `json:"toolCallId"`
 			} `json:"toolCall"`
+			Path     string   `json:"path"`
+			Terminal string   `json:"terminalId"`
+			Command  string   `json:"command"`
+			Args     []string `json:"args"`
 		} `json:"params"`
 	}
-	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Method != "session/request_permission" && m.Method != "elicitation/create" {
-		return "", false
+	if json.Unmarshal(line, &m) != nil {
+		return ""
 	}
-	return m.Method + " " + m.Params.ToolCallID + m.Params.ToolCall.ID, true
+	v := m.Params
+	return strings.Join(append([]string{v.ToolCallID, v.ToolCall.ID, v.Path, v.Terminal, v.Command}, v.Args...), "\x00")
 }
 
 // asks says whether a line is a question that has no place among the updates: while somebody is asked about one call,
 // those beside it go on and tell so. Of another agent nobody knows what it does side by side.
 func (p *drive) asks(line json.RawMessage) bool {
-	_, ok := subject(line)
-	return ok && !p.Foreign
+	h := headOf(line)
+	return !p.Foreign && h.ID != nil && (h.Method == "session/request_permission" || h.Method == "elicitation/create")
 }
 
 // question holds the next question about the same against the recorded one.
 func (p *drive) question(i int, want json.RawMessage) {
-	about, _ := subject(want)
-	same := func(line json.RawMessage) bool {
-		is, _ := subject(line)
-		return is == about
-	}
+	method, about := headOf(want).Method, aboutOf(want)
+	same := func(line json.RawMessage) bool { return headOf(line).Method == method && aboutOf(line) == about }
 	for !slices.ContainsFunc(p.asked, same) {
 		line, ok := p.next()
 		if !ok {

@@ -126,7 +126,9 @@ func TestUpdatedQuestionsKeepTheirIDs(t *testing.T) {
 	ask := func(id, call string) string {
 		return `{"id":` + id + `,"method":"session/request_permission","params":{"toolCall":{"toolCallId":"` + call + `"}}}`
 	}
-	read := func(id string) string { return `{"id":` + id + `,"method":"fs/read_text_file","params":{"path":"new"}}` }
+	read := func(id string) string {
+		return `{"id":` + id + `,"method":"fs/read_text_file","params":{"path":"new"}}`
+	}
 	before := []Message{
 		in(`{"id":1,"method":"session/prompt"}`), out(ask("16", "a")), in(`{"result":"no","id":16}`),
 		out(ask("17", "b")), in(`{"result":"yes","id":17}`), out(`{"id":1,"result":{}}`),

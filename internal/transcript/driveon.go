@@ -7,7 +7,7 @@ import (
 // answering is how far an agent has come that need not say what it said then: which requests it has answered, and how
 // often it has asked what.
 type answering struct {
-	answered map[string]bool // by the id of the client's request
+	answered map[string]bool     // by the id of the client's request
 	asked    map[string][]asking // by method
 	lines    int
 }

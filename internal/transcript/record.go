@@ -36,7 +36,7 @@ func NewRecorder(names *Names, folder string, m Manifest) *Recorder {
 	return &Recorder{
 		names: names, files: newFiles(folder), calls: map[string]int{}, missing: map[string]bool{}, last: map[string]string{},
 		writing: map[string]bool{},
-		s: Scenario{Manifest: m, Config: map[string]string{}, Before: map[string]string{}, After: map[string]string{}},
+		s:       Scenario{Manifest: m, Config: map[string]string{}, Before: map[string]string{}, After: map[string]string{}},
 	}
 }
 

@@ -27,12 +27,14 @@ const (
 
 // process is a server's process, the leader of a group of its own.
 type process struct {
-	name   string
-	log    *log.Logger
-	cmd    *exec.Cmd
-	stdin  *os.File // our ends of its pipes
-	stdout *os.File
-	stderr *os.File
+	name string
+	log  *log.Logger
+	// conceal takes the server's secrets from what it says.
+	conceal func(string) string
+	cmd     *exec.Cmd
+	stdin   *os.File // our ends of its pipes
+	stdout  *os.File
+	stderr  *os.File
 
 	exited chan struct{} // closed when it has ended and was waited for
 	heard  chan struct{} // closed when its stderr was read to the end
@@ -74,7 +76,7 @@ func start(ctx context.Context, s Server, o Options) (*process, error) {
 	if s.Command == "" {
 		return nil, fmt.Errorf("starting server %s: it has no command; set one in its configuration", s.Name)
 	}
-	p := &process{name: s.Name, log: o.Log, exited: make(chan struct{}), heard: make(chan struct{})}
+	p := &process{name: s.Name, log: o.Log, conceal: s.Conceal, exited: make(chan struct{}), heard: make(chan struct{})}
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), s.Command, s.Args...)
 	p.cmd.Dir = s.Dir
 	p.cmd.Env = environment(o.Environ, s.Env)
@@ -169,7 +171,7 @@ func (p *process) readStderr() {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		p.hear(printable(string(line), tailWidth))
+		p.hear(printable(p.conceal(string(line)), tailWidth))
 		line = line[:0]
 		if err != nil {
 			return

@@ -20,7 +20,7 @@ func TestEndlessStderr(t *testing.T) { // not parallel: it measures the memory o
 	require.NoError(t, err)
 	defer closeAll(r, w)
 	o, logs := logged()
-	p := &process{name: "shop", log: o.Log, stderr: r, heard: make(chan struct{})}
+	p := &process{name: "shop", log: o.Log, conceal: Server{}.Conceal, stderr: r, heard: make(chan struct{})}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	go p.readStderr()
@@ -38,4 +38,21 @@ func TestEndlessStderr(t *testing.T) { // not parallel: it measures the memory o
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20), "of %d MiB", size)
 	assert.Equal(t, []string{strings.Repeat("x", tailWidth) + "…", "out of milk", "the end"}, p.tail)
 	assert.Equal(t, 3, strings.Count(logs.String(), "server stderr"))
+}
+
+// What a server says on stderr goes to our log without its secrets.
+func TestStderrIsLoggedWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	o, logs := logged()
+	const secret = "planted-variable-0123456789"
+	s := Server{
+		Name: "shop", Command: "sh", Args: []string{"-c", `echo "the key is $KEY, it says" >&2`},
+		Env: map[string]string{"KEY": secret}, Secrets: []string{secret},
+	}
+	p, err := start(t.Context(), s, o.withDefaults())
+	require.NoError(t, err)
+	<-p.heard
+	p.stop()
+	assert.Contains(t, logs.String(), "the key is …, it says")
+	assert.NotContains(t, logs.String(), secret)
 }

@@ -105,7 +105,7 @@ func fitsSum(data []byte, sum string) bool {
 	return hex.EncodeToString(is[:]) == sum
 }
 
-// sweep removes what no record names: a crash came between a blob and its record. Only who holds the session may do so.
+// sweep removes what no record of a whole log names: a crash came between a blob and its record. Only who holds the session may do so.
 // What cannot be removed now is removed another time.
 func (b blobs) sweep(names map[string]bool) {
 	dir, err := b.root.Open(b.folder())

@@ -127,21 +127,36 @@ func TestBlobWithoutRecord(t *testing.T) {
 	assert.Equal(t, filepath.Base(blob), entries[0].Name())
 }
 
-// TestDamagedRecordKeepsItsBlob: what a damaged line names may be all that is left of it.
+// TestDamagedRecordKeepsItsBlob: what a damaged line names, or named, may be all that is left of it.
 func TestDamagedRecordKeepsItsBlob(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	_, blob := withBlob(t, dir)
-	path := filepath.Join(dir, "sessions", testID+logExt)
-	file, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, bytes.Replace(file, []byte(`{"n":2,`), []byte(`"n":2,`), 1), 0o600))
-	d := openDir(t, dir)
-	l, err := d.Lease(t.Context(), testID)
-	require.NoError(t, err)
-	require.NotEmpty(t, l.Warnings())
-	require.NoError(t, l.Close())
-	assert.FileExists(t, blob)
+	for name, harm := range map[string]func(line []byte) []byte{
+		"its beginning":    func(line []byte) []byte { return bytes.Replace(line, []byte(`{"n":2,`), []byte(`"n":2,`), 1) },
+		"the blob's name":  func(line []byte) []byte { return bytes.Replace(line, []byte(`{"$blob":"`), []byte(`{"$blob":"x`), 1) },
+		"NULs over it":     func(line []byte) []byte { return bytes.Repeat([]byte{0}, len(line)) },
+		"the line is gone": func([]byte) []byte { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			_, blob := withBlob(t, dir)
+			path := filepath.Join(dir, "sessions", testID+logExt)
+			file, err := os.ReadFile(path)
+			require.NoError(t, err)
+			lines := bytes.SplitAfter(file, []byte("\n"))
+			lines[2] = harm(bytes.TrimSuffix(lines[2], []byte("\n")))
+			if lines[2] != nil {
+				lines[2] = append(lines[2], '\n')
+			}
+			require.NoError(t, os.WriteFile(path, bytes.Join(lines, nil), 0o600))
+			d := openDir(t, dir)
+			l, err := d.Lease(t.Context(), testID)
+			require.NoError(t, err)
+			require.NotEmpty(t, l.Warnings())
+			require.NoError(t, l.Close())
+			assert.FileExists(t, blob)
+		})
+	}
 }
 
 func TestSweep(t *testing.T) {

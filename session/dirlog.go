@@ -79,7 +79,7 @@ func (l *dirLog) load(ctx context.Context) error {
 	l.w.chain = s.last
 	l.size, l.open, l.torn = s.keep, s.open, fi.Size() > s.keep
 	l.end = fi.Size()
-	if l.writable {
+	if l.writable && len(l.warnings) == 0 { // what is damaged may have named more
 		l.blobs().sweep(s.named)
 	}
 	return nil

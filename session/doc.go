@@ -32,11 +32,13 @@
 //	a whole last record without a newline  | a record                | the newline is written first
 //	a line that is no record               | not there, a warning    | left alone
 //	records glued together on one line     | records, a warning      | left alone
+//	records that are there twice           | once, a warning         | left alone
 //	a record of unknown kind               | loop.Unknown            | left alone
 //	a hash or a number that does not fit   | a record, a warning     | left alone
 //	records of a writer that had lost it   | not there, a warning    | left alone
 //	a line longer than 256 MiB             | not there, a warning    | left alone
 //	a blob that is gone or damaged         | a text, a warning       | written anew if it comes again
+//	a blob that no record names            | not there               | removed, if nothing else is damaged
 //
 // A log is never rewritten, only added to and, at its torn end, cut. The package must not decide what inputs mean;
 // it knows loop.EncodeInput and loop.DecodeInput and no input by name.

@@ -343,7 +343,7 @@ func (s *scanner) follow(r *record) bool {
 	fits := next && !s.verify || r.fits(s.last.hash)
 	switch {
 	case fits && next:
-	case r.N == s.last.n && r.Hash == s.last.hash:
+	case s.seen(r):
 		s.warn("record %d is there twice; the second is left out", r.N)
 		return false
 	case s.unknown && r.N > s.last.n:
@@ -361,6 +361,12 @@ func (s *scanner) follow(r *record) bool {
 		s.heads[r.N] = r.Hash
 	}
 	return true
+}
+
+// seen says whether the record is among those that were read, as far as these are still known.
+func (s *scanner) seen(r *record) bool {
+	c, known := s.forks.at(r.N)
+	return known && c.hash == r.Hash
 }
 
 // salvage takes the records out of a line that is not one record. base is where text begins in the line.

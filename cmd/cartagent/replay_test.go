@@ -113,7 +113,7 @@ func TestARecordingHoldsNoSecrets(t *testing.T) {
 	t.Parallel()
 	secrets := []string{
 		"sk-planted-key-0123456789abcdef", "planted-deploy-token-77", "planted<env>\"value\"", "planted-header-value",
-		"abcdefghij.planted.bearer", "x9",
+		"abcdefghij.planted.bearer", "planted-query-value", "planted%2Fpassword", "planted-argument", "planted-pair", "x9",
 	}
 	model := stubModel(t, []scripted.Reply{
 		{
@@ -129,18 +129,19 @@ func TestARecordingHoldsNoSecrets(t *testing.T) {
 		[]byte("key "+secrets[0]+"\ncurl -H 'Authorization: Bearer "+secrets[4]+"'\n"+secrets[2]+" "+secrets[3]+"\n"), 0o600))
 	value, err := json.Marshal(secrets[2])
 	require.NoError(t, err)
-	id := p.open(t, fmt.Sprintf(`{"name":"none","command":"/no/such/server","args":[],"env":[{"name":"A","value":%s},{"name":"B","value":"x9"}]},`+
-		`{"type":"http","name":"far","url":"http://127.0.0.1:1/mcp","headers":[{"name":"X-Key","value":%q}]}`, value, secrets[3]))
+	id := p.open(t, fmt.Sprintf(`{"name":"none","command":"/no/such/server","args":["--token","planted-argument","API_KEY=planted-pair","--max-tokens","100000"],"env":[{"name":"A","value":%s},{"name":"B","value":"x9"}]},`+
+		`{"type":"http","name":"far","url":"http://me:planted%%2Fpassword@127.0.0.1:1/mcp?api_key=planted-query-value","headers":[{"name":"X-Key","value":%q}]}`, value, secrets[3]))
 	p.send(t, `{"jsonrpc":"2.0","id":9,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"What is in notes.txt? My key is %s"}]}}`, id, secrets[0])
 	p.until(t, `"id":9`)
 	p.end(t, p.closeInput)
 	file := filepath.Join(dir, id+".txtar")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err, p.stderr)
-	for _, s := range append(secrets[:5], "loy-to", `"value":"x9"`, "planted\\u003cenv", `planted<env>\"value`) {
+	for _, s := range append(secrets[:len(secrets)-1], "loy-to", `"value":"x9"`, "planted\\u003cenv", `planted<env>\"value`) {
 		assert.NotContains(t, string(data), s)
 	}
 	assert.Contains(t, string(data), "[secret]")
+	assert.Contains(t, string(data), `"--max-tokens","100000"`, "a number is none")
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())

@@ -100,7 +100,7 @@ func (st *stage) replayed(ctx context.Context, s *transcript.Scenario, r *transc
 	p := newProgram(cfg, log.New(io.Discard))
 	store := session.NewMem(session.Options{})
 	id := fmt.Sprintf("sess_%016d", 1)
-	if len(s.Log) > 0 {
+	if wasThere(s) {
 		if err := st.reload(ctx, store, session.Info{ID: id, Cwd: st.names.RealText(s.Manifest.Cwd)}, s.Log); err != nil {
 			return nil, err
 		}
@@ -124,6 +124,23 @@ func (st *stage) replayed(ctx context.Context, s *transcript.Scenario, r *transc
 		return o
 	}
 	return p, nil
+}
+
+// wasThere says whether the session was there before, be it without anything in its log.
+func wasThere(s *transcript.Scenario) bool {
+	for _, m := range s.Wire {
+		var l wireLine
+		if json.Unmarshal(m.In, &l) != nil {
+			continue
+		}
+		switch l.Method {
+		case "session/new":
+			return len(s.Log) > 0
+		case "session/load", "session/resume":
+			return true
+		}
+	}
+	return len(s.Log) > 0
 }
 
 func modelsIn(m transcript.Manifest, chosen string) []agent.Model {

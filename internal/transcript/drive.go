@@ -58,7 +58,7 @@ func (d Drive) Play(s *Scenario, agent io.ReadWriter, hangUp func()) []string {
 		}
 	}
 	if !p.On && !p.stopped() {
-		for _, line := range append(p.early, p.queue...) {
+		for _, line := range slices.Concat(p.early, p.asked, p.queue) {
 			p.differ("wire: nothing more is recorded, now there is %s", show(line))
 		}
 	}
@@ -80,6 +80,7 @@ type drive struct {
 	loose        map[int]bool               // the places of unordered lines that are still expected
 	early        []json.RawMessage          // unordered lines that are not expected yet
 	queue        []json.RawMessage          // ordered lines that came while others were looked for
+	asked        []json.RawMessage          // questions to the person that came while others were looked for
 	wantCommands json.RawMessage            // the last news of commands, as recorded
 	commandsAt   int
 	gotCommands  json.RawMessage // and as it came
@@ -143,6 +144,8 @@ func (p *drive) play() {
 			p.wantCommands, p.commandsAt = m.Out, i
 		case unordered(m.Out):
 			p.expect(i, m.Out)
+		case p.asks(m.Out):
+			p.question(i, m.Out)
 		default:
 			p.ordered(i, m.Out)
 		}
@@ -243,7 +246,11 @@ func (p *drive) sort(line json.RawMessage) {
 		p.gotCommands = line
 		return
 	}
-	if !unordered(line) {
+	switch {
+	case p.asks(line):
+		p.asked = append(p.asked, line)
+		return
+	case !unordered(line):
 		p.queue = append(p.queue, line)
 		return
 	}
@@ -294,10 +301,7 @@ func (p *drive) ordered(i int, want json.RawMessage) {
 		line = p.now.count(p.named(want, line))
 		line = p.gathered(want, line)
 	}
-	p.keepID(want, line)
-	if d := Difference(bare(want), bare(line)); d != "" {
-		p.differ("wire line %d %s", p.number(i), d)
-	}
+	p.compare(i, want, line)
 }
 
 // send sends a line when its time has come.

@@ -7,16 +7,23 @@ import (
 // answering is how far an agent has come that need not say what it said then: which requests it has answered, and how
 // often it has asked what.
 type answering struct {
-	answered map[string]bool // by the id of the client's request
-	asked    map[string][]json.RawMessage
+	answered map[string]bool     // by the id of the client's request
+	asked    map[string][]asking // by method
 	lines    int
+}
+
+// asking is a request of the agent's.
+type asking struct {
+	id    json.RawMessage
+	about string
+	used  bool // it was answered
 }
 
 // playOn sends every line of the client's, each when what it waits for has come: an answer its question, a request the
 // answers to those before it, a cancel as much as had been said before it.
 func (p *drive) playOn() {
-	a := &answering{answered: map[string]bool{}, asked: map[string][]json.RawMessage{}}
-	due := &answering{answered: map[string]bool{}, asked: map[string][]json.RawMessage{}}
+	a := &answering{answered: map[string]bool{}, asked: map[string][]asking{}}
+	due := &answering{answered: map[string]bool{}, asked: map[string][]asking{}}
 	for i, m := range p.wire {
 		if m.Out != nil {
 			due.take(m.Out)
@@ -29,11 +36,19 @@ func (p *drive) playOn() {
 		line := m.In
 		switch {
 		case h.Method == "" && h.ID != nil:
-			method, nth := due.question(h.ID)
-			if !p.until(a, func() bool { return len(a.asked[method]) > nth }) {
-				continue // it is not asked any more
+			method, about := due.question(h.ID)
+			// Those that calls ask side by side come in any order: which is meant is known when all have come.
+			var ask *asking
+			if !p.until(a, func() bool {
+				ask = a.open(method, about, len(a.asked[method]) >= len(due.asked[method]))
+				return ask != nil
+			}) {
+				if ask = a.open(method, about, true); ask == nil {
+					continue // it is not asked any more
+				}
 			}
-			line = withID(line, a.asked[method][nth])
+			ask.used = true
+			line = withID(line, ask.id)
 		case h.ID == nil:
 			p.until(a, func() bool { return a.lines >= due.lines })
 		default:
@@ -79,20 +94,36 @@ func (a *answering) take(line json.RawMessage) {
 	case h.Method == "":
 		a.answered[string(h.ID)] = true
 	default:
-		a.asked[h.Method] = append(a.asked[h.Method], h.ID)
+		a.asked[h.Method] = append(a.asked[h.Method], asking{id: h.ID, about: aboutOf(line)})
 	}
 }
 
-// question is which of the agent's questions has an id: the method, and how many of that came before it.
-func (a *answering) question(id json.RawMessage) (method string, nth int) {
-	for method, ids := range a.asked {
-		for i, other := range ids {
-			if string(other) == string(id) {
-				return method, i
+// question is which of the agent's questions has an id: the method, and what it is about.
+func (a *answering) question(id json.RawMessage) (method, about string) {
+	for method, all := range a.asked {
+		for _, ask := range all {
+			if string(ask.id) == string(id) {
+				return method, ask.about
 			}
 		}
 	}
-	return "", 0
+	return "", ""
+}
+
+// open is the first question of a method that waits for an answer and is about that, or with other, if there is none,
+// about anything.
+func (a *answering) open(method, about string, other bool) *asking {
+	var first *asking
+	for i := range a.asked[method] {
+		switch ask := &a.asked[method][i]; {
+		case ask.used:
+		case ask.about == about:
+			return ask
+		case other && first == nil:
+			first = ask
+		}
+	}
+	return first
 }
 
 func (a *answering) has(due *answering) bool {

@@ -25,6 +25,8 @@ type Recorder struct {
 	calls   map[string]int // the place of a call in s.Calls
 	missing map[string]bool
 	last    map[string]string // what the kit's parts were, as text
+	writing map[string]bool   // the requests by which the client is to write a file, by their ids
+	wrote   bool              // the client has written a file, which a replay's client does not
 }
 
 // NewRecorder records a session that works in a folder, its root on paper. Without a folder no files are recorded. The
@@ -33,7 +35,8 @@ func NewRecorder(names *Names, folder string, m Manifest) *Recorder {
 	m.Format = Format
 	return &Recorder{
 		names: names, files: newFiles(folder), calls: map[string]int{}, missing: map[string]bool{}, last: map[string]string{},
-		s: Scenario{Manifest: m, Config: map[string]string{}, Before: map[string]string{}, After: map[string]string{}},
+		writing: map[string]bool{},
+		s:       Scenario{Manifest: m, Config: map[string]string{}, Before: map[string]string{}, After: map[string]string{}},
 	}
 }
 
@@ -66,6 +69,21 @@ func (r *Recorder) line(m Message) {
 	}
 	if m.In != nil || m.Out != nil {
 		r.s.Wire = append(r.s.Wire, m)
+	}
+	r.clientWrites(m)
+}
+
+// clientWrites notes that the client has written a file for us. The caller holds mu.
+func (r *Recorder) clientWrites(m Message) {
+	switch out, in := headOf(m.Out), headOf(m.In); {
+	case out.Method == "fs/write_text_file":
+		r.writing[string(out.ID)] = true
+	case m.In != nil && in.Method == "" && r.writing[string(in.ID)]:
+		delete(r.writing, string(in.ID))
+		var answer struct {
+			Error json.RawMessage `json:"error"`
+		}
+		r.wrote = r.wrote || json.Unmarshal(m.In, &answer) == nil && answer.Error == nil
 	}
 }
 
@@ -186,14 +204,17 @@ func counted[T any](v T, n *Names) T {
 func (r *Recorder) NoModel(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.s.Model = append(r.s.Model, Exchange{At: len(r.s.Inputs), Failure: failureOf(err)})
+	r.s.Model = append(r.s.Model, Exchange{At: len(r.s.Inputs), Failure: failureOf(err, r.names)})
 }
 
-func failureOf(err error) *loop.Failure {
+// failureOf is a model's error with its names counted.
+func failureOf(err error, n *Names) *loop.Failure {
+	out := loop.Failure{Kind: loop.FailInternal, Message: err.Error()}
 	if f, ok := errors.AsType[*loop.Failure](err); ok {
-		return f
+		out = *f
 	}
-	return &loop.Failure{Kind: loop.FailInternal, Message: err.Error()}
+	out = counted(out, n)
+	return &out
 }
 
 // Model records what a model is asked and what it says.
@@ -211,7 +232,7 @@ func (m *recordedModel) Stream(ctx context.Context, req loop.Request) iter.Seq2[
 		for c, err := range m.model.Stream(ctx, req) {
 			// What comes because nobody waits any more is no answer.
 			if err != nil && ctx.Err() == nil {
-				add(func(x *Exchange) { x.Failure = failureOf(err) })
+				add(func(x *Exchange) { x.Failure = failureOf(err, m.recorder.names) })
 			}
 			if err == nil && c.Kind == loop.ChunkReply && c.Reply != nil {
 				reply := counted(Reply(*c.Reply), m.recorder.names)
@@ -359,8 +380,9 @@ func (t *recordedTool) Run(ctx context.Context, j loop.Job, report func(loop.Blo
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := &r.call(j.Call, t.source).Runs[i]
-	if t.source.Outside || t.source.Server != "" {
+	if t.source.Outside || t.source.Server != "" || r.wrote {
 		at.Left = r.files.left()
+		r.wrote = false
 	} else if names, ok := t.reads(j.Call.Args); ok {
 		r.files.did(names)
 	}

@@ -14,7 +14,7 @@ func (r *Replay) Model() (loop.Model, error) {
 	if r.next < len(r.s.Model) {
 		if x := r.s.Model[r.next]; x.Request == nil && x.Failure != nil && len(x.Chunks) == 0 {
 			r.next++
-			return nil, x.Failure
+			return nil, r.realFailure(x)
 		}
 	}
 	return replayedModel{r}, nil
@@ -82,7 +82,7 @@ func (m replayedModel) end(ctx context.Context, x Exchange, aside bool, yield fu
 	}
 	switch {
 	case x.Failure != nil:
-		yield(loop.Chunk{}, x.Failure)
+		yield(loop.Chunk{}, m.realFailure(x))
 	case x.Reply != nil:
 		reply, err := realOf[Reply](m.Replay, x.Reply)
 		if err != nil {
@@ -92,6 +92,15 @@ func (m replayedModel) end(ctx context.Context, x Exchange, aside bool, yield fu
 		whole := loop.Reply(reply)
 		yield(loop.Chunk{Kind: loop.ChunkReply, Reply: &whole}, nil)
 	}
+}
+
+// realFailure is how an exchange failed.
+func (r *Replay) realFailure(x Exchange) error {
+	f, err := realOf[loop.Failure](r, x.Failure)
+	if err != nil {
+		return err
+	}
+	return &f
 }
 
 func (r *Replay) realChunk(c Chunk) loop.Chunk {

@@ -209,14 +209,22 @@ func TestModelsAreRecorded(t *testing.T) {
 	for _, err := range r.Model(saying{err: errors.New("odd")}).Stream(t.Context(), req) {
 		require.Error(t, err)
 	}
+	there := &loop.Failure{Kind: loop.FailRequest, Message: "127.0.0.1:4711 does not know /w/f"}
+	for _, err := range r.Model(saying{err: there}).Stream(t.Context(), req) {
+		require.ErrorIs(t, err, there)
+	}
+	r.NoModel(there)
 	s := r.Scenario()
-	require.Len(t, s.Model, 3)
+	require.Len(t, s.Model, 5)
 	assert.JSONEq(t, `{"system":"s <&>","messages":[{"role":"user","content":[{"type":"text","text":"at /workspace"}]}]}`, string(s.Model[0].Request))
 	assert.Equal(t, "in /workspace/f", *s.Model[0].Chunks[1].Text)
 	assert.Equal(t, loop.Blocks{loop.Text{Text: "in /workspace/f"}}, s.Model[0].Reply.Message.Content)
 	assert.Empty(t, s.Model[1].Chunks)
 	assert.Nil(t, s.Model[1].Reply)
 	assert.Equal(t, &loop.Failure{Kind: loop.FailInternal, Message: "odd"}, s.Model[2].Failure)
+	for _, x := range s.Model[3:] {
+		assert.Equal(t, &loop.Failure{Kind: loop.FailRequest, Message: "127.0.0.1:1 does not know /workspace/f"}, x.Failure)
+	}
 	data, err := s.Format()
 	require.NoError(t, err)
 	assert.Contains(t, string(data), `{"request":{"keep":1},"failure"`, "what is as before is written once")

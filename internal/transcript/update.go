@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"encoding/json"
 	"slices"
 )
 
@@ -25,22 +26,31 @@ func (s *Scenario) Update(before *Scenario) *Scenario {
 }
 
 // rewired are the lines of now: what the client says as its author wrote it, and the lines without a place among the
-// others where they were, if they still are the same.
+// others where they were, if they still are the same. What the agent asks has the ids that it had, as the answers have.
 func rewired(before, now []Message) []Message {
 	mine, aside := apart(now)
 	theirs, kept := apart(before)
 	next := 0
+	ids := map[string]json.RawMessage{}
 	for i, m := range mine {
 		if m.In == nil {
 			continue
 		}
-		for next < len(theirs) && theirs[next].In == nil {
-			next++
+		k := slices.IndexFunc(theirs[next:], func(t Message) bool { return t.In != nil && Difference(idless(t.In), idless(m.In)) == "" })
+		if k < 0 {
+			continue
 		}
-		if next < len(theirs) {
-			mine[i].In = theirs[next].In
-			next++
+		mine[i].In = theirs[next+k].In
+		next += k + 1
+		if h := headOf(m.In); h.Method == "" {
+			ids[string(h.ID)] = headOf(mine[i].In).ID
 		}
+	}
+	for i := range mine {
+		mine[i].Out = asBefore(mine[i].Out, ids)
+	}
+	for i := range aside {
+		aside[i].Out = asBefore(aside[i].Out, ids)
 	}
 	if !sameAside(kept, aside) {
 		kept = aside
@@ -54,6 +64,28 @@ func rewired(before, now []Message) []Message {
 	}
 	for _, k := range kept {
 		out = append(out, k.Message)
+	}
+	return out
+}
+
+// asBefore is a line with the id that its answer had before, if it is a request.
+func asBefore(line json.RawMessage, ids map[string]json.RawMessage) json.RawMessage {
+	if h := headOf(line); h.Method != "" && h.ID != nil && ids[string(h.ID)] != nil {
+		return withID(line, ids[string(h.ID)])
+	}
+	return line
+}
+
+// idless is a line without its id.
+func idless(line json.RawMessage) json.RawMessage {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(line, &m) != nil {
+		return line
+	}
+	delete(m, "id")
+	out, err := encode(m)
+	if err != nil {
+		return line
 	}
 	return out
 }

@@ -130,8 +130,10 @@ func TestChangedDiscover(t *testing.T) {
 	t.Parallel()
 	before := modern()
 	now := (&stub{}).server(t)
-	now.Args = []string{"-c", `if [ ! -e "$1" ]; then : >"$1"; export "$2"; sleep 0.5; fi; exec "$0"`, now.Command,
-		filepath.Join(t.TempDir(), "started"), stubVar + "=" + before.server(t).Env[stubVar]}
+	now.Args = []string{
+		"-c", `if [ ! -e "$1" ]; then : >"$1"; export "$2"; sleep 0.5; fi; exec "$0"`, now.Command,
+		filepath.Join(t.TempDir(), "started"), stubVar + "=" + before.server(t).Env[stubVar],
+	}
 	now.Command = "sh"
 	c := open(t, now, Options{Probe: 50 * time.Millisecond})
 	assert.Equal(t, EraLegacy, c.Era())

@@ -127,7 +127,8 @@
 // A schema of arguments that refers to something outside of itself, refers to itself without end, or that no object fits
 // makes its tool unusable: it is left out, with a warning. An output schema like that is only not used. A result that does
 // not fit its tool's output schema, or lacks structured content, is a failed one that says so and shows all the same what
-// came.
+// came. Of the text of a result a session gets 256 KiB at most, and is told how much is left out; Client.Call and Tool.Run
+// give all of it.
 //
 // # Limits of this version
 //

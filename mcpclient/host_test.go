@@ -4,11 +4,13 @@ package mcpclient
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -272,6 +274,41 @@ func TestAServerChangesAToolThatWaits(t *testing.T) {
 	preview()
 	_, err = quick.Run(t.Context(), waits, nil)
 	require.NoError(t, err)
+}
+
+// A result that would fill a model's window is cut, and that is told.
+func TestHugeResults(t *testing.T) {
+	t.Parallel()
+	h := hosted(t, HostOptions{}, modern().server(t))
+	r, err := hostTool(t, h, "big").Run(t.Context(), job(`{"n":262154}`), nil)
+	require.NoError(t, err)
+	assert.Equal(t, loop.Blocks{loop.Text{Text: strings.Repeat("x", 262144)}, loop.Text{Text: "(The result is larger than a session takes: " +
+		"its last 10 bytes of text are left out here. Ask for less, or for the rest, if the server can do that.)"}}, r.Content)
+	r, err = hostTool(t, h, "big").Run(t.Context(), job(`{"n":262144}`), nil)
+	require.NoError(t, err)
+	assert.Len(t, r.Content, 1)
+}
+
+func TestFitted(t *testing.T) {
+	t.Parallel()
+	line := strings.Repeat("é", 99) + "\n" // 199 bytes
+	picture := loop.Image{Data: []byte("png")}
+	got := Fitted(loop.Blocks{
+		loop.Text{Text: strings.Repeat(line, 1000)},
+		picture,
+		loop.Resource{URI: "a://b", Text: strings.Repeat(line, 1000)},
+		loop.Text{Text: "more"},
+		loop.Resource{URI: "a://c", Blob: []byte("b")},
+	})
+	require.Len(t, got, 5)
+	assert.Equal(t, loop.Text{Text: strings.Repeat(line, 1000)}, got[0])
+	assert.Equal(t, picture, got[1])
+	const whole = (maxText - 199_000) / 199
+	assert.Equal(t, loop.Resource{URI: "a://b", Text: strings.Repeat(line, whole)}, got[2], "whole lines")
+	assert.Equal(t, loop.Resource{URI: "a://c", Blob: []byte("b")}, got[3])
+	assert.Contains(t, got[4].(loop.Text).Text, fmt.Sprintf("its last %d bytes of text", 199_000-whole*199+len("more")))
+	odd := strings.Repeat("é", maxText)
+	assert.True(t, utf8.ValidString(Fitted(loop.Blocks{loop.Text{Text: "x" + odd}})[0].(loop.Text).Text))
 }
 
 // All that has changed is named, and shown as it is now.

@@ -283,6 +283,7 @@ func (r *remoteTool) Run(ctx context.Context, j loop.Job, report func(loop.Block
 		}
 	}
 	res, err := t.Run(ctx, j, report)
+	res.Content = Fitted(res.Content)
 	return res, r.link.server.conceal(err)
 }
 

@@ -161,7 +161,7 @@ func (t *readTool) Run(ctx context.Context, j loop.Job, report func(loop.Block))
 	if err != nil {
 		return loop.Result{}, client.signed(err) // the tool's name has no server's in it
 	}
-	return loop.Result{CallID: j.Call.ID, Content: blocks}, nil
+	return loop.Result{CallID: j.Call.ID, Content: Fitted(blocks)}, nil
 }
 
 // codeResourceNotFound is what servers before revision 2026-07-28 answer for a resource that they do not have; newer ones

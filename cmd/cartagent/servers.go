@@ -155,7 +155,7 @@ func (s *servers) resource(ctx context.Context, server, uri string) (loop.Blocks
 	if mcpclient.NoResource(err) {
 		return nil, nil
 	}
-	return blocks, err
+	return mcpclient.Fitted(blocks), err
 }
 
 // commands are the prompts of the servers as slash commands.
@@ -173,7 +173,8 @@ func (s *servers) commands() []agent.SlashCommand {
 				if err != nil {
 					return nil, err
 				}
-				return client.Prompt(ctx, p.Name, args)
+				blocks, err := client.Prompt(ctx, p.Name, args)
+				return mcpclient.Fitted(blocks), err
 			},
 		})
 	}

@@ -263,17 +263,22 @@ func TestAServerChangesAToolThatWaits(t *testing.T) {
 		require.NoError(t, err)
 	}
 	preview()
-	_, err := hostTool(t, h, "say").Run(t.Context(), job(`{"tools":[{"name":"quick","description":"new","inputSchema":{"type":"object"}}]}`), nil)
+	_, err := hostTool(t, h, "say").Run(t.Context(), job(`{"tools":[{"name":"say","inputSchema":{"type":"object"}},`+
+		`{"name":"quick","description":"new","annotations":{"destructiveHint":true},"inputSchema":{"type":"object"}}]}`), nil)
 	require.NoError(t, err)
 	at.pass(time.Minute) // in which the person thinks
 	sent := s.sent(t, "tools/call")
 	_, err = quick.Run(t.Context(), waits, nil)
-	require.EqualError(t, err, "the MCP server shop has changed the tool's description since this call was shown, so nothing was sent; "+
+	require.EqualError(t, err, "the MCP server shop has changed the tool's hints since this call was shown, so nothing was sent; "+
 		"call again if it is still to be called")
 	assert.Equal(t, sent, s.sent(t, "tools/call"))
 	preview()
-	_, err = quick.Run(t.Context(), waits, nil)
+	_, err = hostTool(t, h, "say").Run(t.Context(), job(`{"tools":[`+
+		`{"name":"quick","description":"newer","annotations":{"destructiveHint":true},"inputSchema":{"type":"object"}}]}`), nil)
 	require.NoError(t, err)
+	at.pass(time.Minute)
+	_, err = quick.Run(t.Context(), waits, nil)
+	require.NoError(t, err, "words alone hold nothing up")
 }
 
 // A result that would fill a model's window is cut, and that is told.

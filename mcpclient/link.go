@@ -264,8 +264,8 @@ func (r *remoteTool) Preview(ctx context.Context, c loop.Call) (loop.Preview, er
 	return p, err
 }
 
-// Run is loop.Tool's. A tool that has changed since the person was shown the call is not called: where an answer took its
-// time, that is looked at once more.
+// Run is loop.Tool's. A tool that takes other arguments, or says that it does something else, since the person was shown the
+// call is not called: where an answer took its time, that is looked at once more.
 func (r *remoteTool) Run(ctx context.Context, j loop.Job, report func(loop.Block)) (loop.Result, error) {
 	was, known := r.take(j.Call.ID)
 	find := r.current
@@ -277,7 +277,9 @@ func (r *remoteTool) Run(ctx context.Context, j loop.Job, report func(loop.Block
 		return loop.Result{}, err
 	}
 	if known {
-		if what := differences(was.spec, t.spec); len(what) > 0 {
+		// Words alone hold no call up: some change by the minute, and the next preview shows them.
+		what := slices.DeleteFunc(differences(was.spec, t.spec), func(one string) bool { return one == differsText })
+		if len(what) > 0 {
 			return loop.Result{}, fmt.Errorf("the MCP server %s has changed the tool's %s since this call was shown, so nothing was sent; "+
 				"call again if it is still to be called", r.link.server.Name, inWords(what))
 		}

@@ -388,6 +388,7 @@ func recordTo(file string) (func(acp.SessionID) string, error) {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("--record %s: there is no folder %s; make it first", file, filepath.Dir(path))
 	}
+	path = linked(path)
 	return func(acp.SessionID) string { return path }, nil
 }
 

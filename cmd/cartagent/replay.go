@@ -185,10 +185,11 @@ func updateFile(ctx context.Context, v *verdict, s *transcript.Scenario, before 
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(v.file, ".cartagent-replay", data); err != nil {
+	at := linked(v.file)
+	if err := replaceFile(at, ".cartagent-replay", data); err != nil {
 		return err
 	}
-	return os.Chmod(v.file, info.Mode().Perm())
+	return os.Chmod(at, info.Mode().Perm())
 }
 
 // taking takes a session that is played as a new recording of it.

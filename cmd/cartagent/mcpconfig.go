@@ -38,7 +38,7 @@ type serverSpec struct {
 	file    string      // where it is configured
 	written *serverSpec // as it is written there; nil where this is it
 	dir     string      // where its command runs, if it is a project's own; else the session's folder
-	hidden  []string    // what must not be shown: values of variables, headers and its environment
+	hidden  []string    // what must not be shown: values of variables, headers and its environment, and those whose names tell
 }
 
 // toolFilter says which of a server's tools there are: the allowed ones (all, if none are named) but for the denied.
@@ -263,7 +263,7 @@ func (s serverSpec) ready(env func(string) string, wrong func(key string, err er
 			fail("url", err)
 		}
 	}
-	s.hidden, s.written = e.secret, &written
+	s.hidden, s.written = append(e.secret, sharedSecrets(s.URL, s.Args)...), &written
 	return s
 }
 
@@ -276,6 +276,7 @@ func (s *serverSpec) keyed() bool {
 	}
 	values := slices.AppendSeq([]string{s.written.OAuth.ClientSecret}, maps.Values(s.written.Env))
 	values = slices.AppendSeq(values, maps.Values(s.written.Headers))
+	values = append(values, sharedSecrets(s.written.URL, s.written.Args)...)
 	return slices.ContainsFunc(values, func(v string) bool { return len(v) >= shortest && !strings.Contains(v, "${") })
 }
 

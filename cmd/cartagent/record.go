@@ -86,7 +86,7 @@ func knownSecrets(cfg *config, environ []string) []string {
 		}
 	}
 	for _, spec := range cfg.MCP {
-		out = append(out, spec.secrets()...)
+		out = append(out, spec.hidden...)
 	}
 	for _, kv := range environ {
 		// What is a path is no secret, such as that of the socket of an agent that has some.

@@ -42,7 +42,7 @@ func (r *recording) watch(s agent.Setup, out *outside, asked *asides, err error)
 	project := r.p.cfg.projectIn(s.Roots[0])
 	r.mu.Lock()
 	for _, spec := range project.mcp {
-		r.secrets.Add(spec.secrets()...)
+		r.secrets.Add(spec.hidden...)
 	}
 	r.mu.Unlock()
 	opening.Rules, opening.Index = out.rules, out.index

@@ -36,11 +36,11 @@ func (p *program) wanted(s agent.Setup) (wanted []mcpclient.Server, refused []ag
 			for _, e := range v.Env {
 				env[e.Name] = e.Value
 			}
-			wanted = append(wanted, mcpclient.Server{Name: v.Name, Command: v.Command, Args: v.Args, Env: env, Dir: work, Secrets: slices.Collect(maps.Values(env))})
+			wanted = append(wanted, withSecrets(mcpclient.Server{Name: v.Name, Command: v.Command, Args: v.Args, Env: env, Dir: work}))
 		case acp.MCPServerHTTP:
-			wanted = append(wanted, mcpclient.Server{Name: v.Name, Type: mcpclient.TypeHTTP, URL: v.URL, Headers: headers(v.Headers), Secrets: slices.Collect(maps.Values(headers(v.Headers)))})
+			wanted = append(wanted, withSecrets(mcpclient.Server{Name: v.Name, Type: mcpclient.TypeHTTP, URL: v.URL, Headers: headers(v.Headers)}))
 		case acp.MCPServerSSE:
-			wanted = append(wanted, mcpclient.Server{Name: v.Name, Type: mcpclient.TypeSSE, URL: v.URL, Headers: headers(v.Headers), Secrets: slices.Collect(maps.Values(headers(v.Headers)))})
+			wanted = append(wanted, withSecrets(mcpclient.Server{Name: v.Name, Type: mcpclient.TypeSSE, URL: v.URL, Headers: headers(v.Headers)}))
 		case acp.RawMCPServer:
 			refused = append(refused, agent.Server{Name: "of type " + v.Type, State: string(mcpclient.PhaseFailed), Why: "servers of that type are not supported; those of types stdio, http and sse are"})
 		}

@@ -36,7 +36,7 @@ func rewired(before, now []Message) []Message {
 		if m.In == nil {
 			continue
 		}
-		k := slices.IndexFunc(theirs[next:], func(t Message) bool { return t.In != nil && Difference(idless(t.In), idless(m.In)) == "" })
+		k := slices.IndexFunc(theirs[next:], func(t Message) bool { return t.In != nil && Difference(withID(t.In, anyID), withID(m.In, anyID)) == "" })
 		if k < 0 {
 			continue
 		}
@@ -68,26 +68,15 @@ func rewired(before, now []Message) []Message {
 	return out
 }
 
+// anyID stands for the id of a line, where that is not compared.
+var anyID = json.RawMessage("0")
+
 // asBefore is a line with the id that its answer had before, if it is a request.
 func asBefore(line json.RawMessage, ids map[string]json.RawMessage) json.RawMessage {
 	if h := headOf(line); h.Method != "" && h.ID != nil && ids[string(h.ID)] != nil {
 		return withID(line, ids[string(h.ID)])
 	}
 	return line
-}
-
-// idless is a line without its id.
-func idless(line json.RawMessage) json.RawMessage {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(line, &m) != nil {
-		return line
-	}
-	delete(m, "id")
-	out, err := encode(m)
-	if err != nil {
-		return line
-	}
-	return out
 }
 
 // placed is a line without a place of its own, and how many of the others it came behind.

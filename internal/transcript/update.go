@@ -36,7 +36,7 @@ func rewired(before, now []Message) []Message {
 		if m.In == nil {
 			continue
 		}
-		k := slices.IndexFunc(theirs[next:], func(t Message) bool { return t.In != nil && Difference(withID(t.In, anyID), withID(m.In, anyID)) == "" })
+		k := slices.IndexFunc(theirs[next:], func(t Message) bool { return t.In != nil && alike(t.In, m.In) })
 		if k < 0 {
 			continue
 		}
@@ -69,7 +69,12 @@ func rewired(before, now []Message) []Message {
 }
 
 // anyID stands for the id of a line, where that is not compared.
-var anyID = json.RawMessage("0")
+const anyID = "0"
+
+// alike says whether two lines differ in nothing but their ids.
+func alike(a, b json.RawMessage) bool {
+	return Difference(withID(a, json.RawMessage(anyID)), withID(b, json.RawMessage(anyID))) == ""
+}
 
 // asBefore is a line with the id that its answer had before, if it is a request.
 func asBefore(line json.RawMessage, ids map[string]json.RawMessage) json.RawMessage {
